@@ -1,0 +1,1 @@
+"""gantune makes a GAN fast and proves it."""

@@ -1,0 +1,1 @@
+"""The networks: one file a family, all behind one contract."""

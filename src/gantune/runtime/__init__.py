@@ -1,0 +1,1 @@
+"""Artifact → image, with numpy and the artifact's own engine."""
