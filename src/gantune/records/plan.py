@@ -1,0 +1,50 @@
+"""What is done to a network, step by step, in an order that can be replayed."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+StepKind = Literal["transform", "export", "engine", "environment"]
+
+
+class Step(BaseModel):
+    """One change: a transform, an export, an engine or an environment setting, with its options."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: StepKind
+    name: str
+    options: dict[str, str | int | float | bool] = {}
+
+
+class PlannedCandidate(BaseModel):
+    """One line of the decision tree: what to try and the rule that proposes or skips it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    engine: str
+    steps: tuple[Step, ...]
+    why: str
+    is_skipped: bool = False
+
+
+class Plan(BaseModel):
+    """Everything a run does; `gantune optimize --plan plan.yaml` replays it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: int = 1
+    source: str
+    source_sha256: str
+    family: str
+    target: str
+    goal: Literal["latency", "throughput"]
+    seed: int
+    batch: int
+    threads: int
+    image_size: int
+    rounds: int
+    precision: str
+    budget: dict[str, float]
+    candidates: tuple[PlannedCandidate, ...]

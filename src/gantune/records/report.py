@@ -1,0 +1,95 @@
+"""The result of a run: both baselines, every candidate, the best one, and what shows it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from gantune.records.candidate import Baseline, Candidate
+from gantune.records.plan import Plan
+
+
+class NetworkSummary(BaseModel):
+    """The network that was brought: where it came from and how large it is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    source_sha256: str
+    format: str
+    family: str
+    facts: dict[str, str | int | float | bool | None]
+    num_parameters: int
+    macs: int
+    float32_bytes: int
+
+
+class LayerTime(BaseModel):
+    """The time one layer of the original takes, and its share of the whole."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: str
+    time_ms: float
+    share: float
+    macs: int
+
+
+class SpectrumCurve(BaseModel):
+    """The azimuthally averaged log power of one subject's images; `power_db[i]` belongs to `frequency[i]`.
+
+    `frequency` is in cycles a pixel, 0 to 0.5.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    frequency: tuple[float, ...]
+    power_db: tuple[float, ...]
+
+
+class CheckItem(BaseModel):
+    """One line of the checklist, filled in by the run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    phase: Literal["prepare", "optimize", "verify"]
+    text: str
+    is_done: bool
+    detail: str
+
+
+class ExtremeCheck(BaseModel):
+    """How the best candidate answered one extreme input."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    is_finite: bool
+    psnr_db: float | None
+    snr_db: float | None
+
+
+class Report(BaseModel):
+    """The content of `report.json`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: int = 1
+    gantune_version: str
+    created: str
+    command: str
+    machine: dict[str, object]
+    network: NetworkSummary
+    plan: Plan
+    image_error: Literal["range", "snr"]
+    layers: tuple[LayerTime, ...]
+    bottleneck: str
+    baselines: dict[Literal["as_is", "tuned"], Baseline]
+    candidates: tuple[Candidate, ...]
+    best: Candidate | None
+    verdict: str
+    spectra: tuple[SpectrumCurve, ...] = ()
+    extremes: tuple[ExtremeCheck, ...] = ()
+    first_divergence: str | None = None
+    checklist: tuple[CheckItem, ...] = ()
