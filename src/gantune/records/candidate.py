@@ -33,8 +33,8 @@ class Interval(BaseModel):
 class ImageQuality(BaseModel):
     """The output compared with the original's on the same inputs; decibels except `ssim` and `max_abs`.
 
-    `psnr_db` and `snr_db` are None where the images are identical. `frechet` and `frechet_loss` are None where
-    no features were asked for.
+    `psnr_db` and `snr_db` are None where the images are identical. `frechet` and `frechet_loss` are None
+    where no features were asked for.
     """
 
     model_config = ConfigDict(frozen=True)

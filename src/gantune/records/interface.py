@@ -10,8 +10,8 @@ InputKind = Literal["latent", "class", "w", "image", "vector", "noise", "scalar"
 class InputSpec(BaseModel):
     """Describe one named input.
 
-    `shape` holds fixed sizes as integers and free ones as letters ("N" is the batch, "H" and "W" image sizes);
-    a scalar has the empty shape. `low` and `high` bound the values that make sense; None means unbounded. A
+    `shape` holds fixed sizes as integers and free ones as letters ("N" is the batch, "H" and "W" image
+    sizes); a scalar has the empty shape. `low` and `high` bound the values that make sense; None means unbounded. A
     `class` input is one-hot float32 [N, c] or int64 indices [N]: `high` is then the number of classes − 1.
     `default` is the value of a scalar (truncation_psi: 1.0) that a caller may leave out.
     """
@@ -28,7 +28,7 @@ class InputSpec(BaseModel):
 
 
 class OutputSpec(BaseModel):
-    """Describe the output: an image [N, channels, H, W] or a vector [N, channels], with values in [low, high]."""
+    """Describe the output: an image [N, channels, H, W] or a vector [N, channels], values in [low, high]."""
 
     model_config = ConfigDict(frozen=True)
 
