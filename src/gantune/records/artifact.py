@@ -1,4 +1,4 @@
-"""What `artifact.json` says: everything needed to run an exported network, and the proof that its files are whole."""
+"""What `artifact.json` says: what it takes to run an exported network, and proof that its files are whole."""
 
 from typing import Literal
 
