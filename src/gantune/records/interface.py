@@ -11,9 +11,9 @@ class InputSpec(BaseModel):
     """Describe one named input.
 
     `shape` holds fixed sizes as integers and free ones as letters ("N" is the batch, "H" and "W" image
-    sizes); a scalar has the empty shape. `low` and `high` bound the values that make sense; None means unbounded. A
-    `class` input is one-hot float32 [N, c] or int64 indices [N]: `high` is then the number of classes − 1.
-    `default` is the value of a scalar (truncation_psi: 1.0) that a caller may leave out.
+    sizes); a scalar has the empty shape. `low` and `high` bound the values that make sense; None means
+    unbounded. A `class` input is one-hot float32 [N, c] or int64 indices [N]: `high` is then the number of
+    classes − 1. `default` is the value of a scalar (truncation_psi: 1.0) that a caller may leave out.
     """
 
     model_config = ConfigDict(frozen=True)
