@@ -4,11 +4,74 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from gantune.records.measurement import Interval, Latency, Measurement
 from gantune.records.plan import Step
-from gantune.records.quality import PairedQuality
 
 Status = Literal["kept", "rejected", "failed"]
+
+
+class Latency(BaseModel):
+    """The time of one call at the stated batch size, in milliseconds, over `n` timed calls."""
+
+    model_config = ConfigDict(frozen=True)
+
+    p50: float
+    p90: float
+    mean: float
+    n: int
+
+
+class Interval(BaseModel):
+    """A median with the ends of its 95 % bootstrap interval."""
+
+    model_config = ConfigDict(frozen=True)
+
+    median: float
+    low: float
+    high: float
+
+
+class ImageQuality(BaseModel):
+    """The output compared with the original's on the same inputs; decibels except `ssim` and `max_abs`.
+
+    `psnr_db` and `snr_db` are None where the images are identical. `frechet` and `frechet_loss` are None
+    where no features were asked for.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    psnr_db: float | None
+    snr_db: float | None
+    identical: bool
+    ssim: float
+    max_abs: float
+    is_exact: bool
+    spectrum_db: float
+    frechet: float | None = None
+    frechet_loss: float | None = None
+
+
+class Throughput(BaseModel):
+    """Images a second at one batch size."""
+
+    model_config = ConfigDict(frozen=True)
+
+    batch: int
+    images_s: float
+
+
+class Measurement(BaseModel):
+    """What a subject cost in its own process: time, memory, faults."""
+
+    model_config = ConfigDict(frozen=True)
+
+    latency_ms: Latency
+    throughput: tuple[Throughput, ...] = ()
+    throughput_images_s: float
+    peak_bytes: int
+    live_bytes: int | None = None
+    minor_faults: float
+    load_ms: float
+    first_call_ms: float
 
 
 class Baseline(BaseModel):
@@ -23,22 +86,8 @@ class Baseline(BaseModel):
     size_bytes: int
 
 
-class Throughput(BaseModel):
-    """Images a second at one batch size, of a candidate and of the tuned original in the same rounds."""
-
-    model_config = ConfigDict(frozen=True)
-
-    batch_size: int
-    images_s: float
-    speedup_tuned: Interval | None = None
-
-
 class Candidate(BaseModel):
-    """One tried combination; a figure is None where the candidate failed before it was known.
-
-    `plan` holds the steps from the original to this candidate. `is_exact` is the paired check
-    max |a−b| ≤ 1e-4 · max(1, max|b|). `precision_used` is what the engine reports, not what was asked.
-    """
+    """One tried combination; the measured fields are None where it failed before they were known."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,21 +95,15 @@ class Candidate(BaseModel):
     engine: str
     plan: tuple[Step, ...]
     why: str
-    status: Status
-    reason: str
+    measured: Measurement | None = None
     latency_ms: Latency | None = None
     throughput_images_s: float | None = None
-    throughput: tuple[Throughput, ...] = ()
     peak_bytes: int | None = None
-    live_tensor_bytes: int | None = None
-    minor_faults_per_call: float | None = None
-    load_ms: float | None = None
-    first_call_ms: float | None = None
     size_bytes: int | None = None
     speedup_as_is: Interval | None = None
     speedup_tuned: Interval | None = None
-    quality: PairedQuality | None = None
-    is_exact: bool | None = None
+    quality: ImageQuality | None = None
     precision_used: str | None = None
-    allocator: str = "default"
     integer_macs_share: float | None = None
+    status: Status
+    reason: str
