@@ -1,1 +1,28 @@
 """gantune makes a GAN fast and proves it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gantune import ops as ops
+    from gantune import runtime as runtime
+
+# Each public name and the module that holds it; a name equal to its module's last part is the module itself.
+_HOMES = {
+    "ops": "gantune.ops",
+    "runtime": "gantune.runtime",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first use (PEP 562), so that `import gantune` stays light."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gantune' has no attribute {name!r}; it has {', '.join(__all__)}")
+    module = import_module(_HOMES[name])
+    return module if _HOMES[name] == f"gantune.{name}" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "errors"]

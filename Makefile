@@ -1,0 +1,48 @@
+# Everything runs in .venv; `make setup` builds it and the other targets call it when pyproject or pins change.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SELECT ?= not slow
+AXE_VERSION := 4.14.1
+AXE := .cache/axe-core/package/axe.min.js
+TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: setup axe demo test test-slow check format bench bench-ops
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+axe: $(AXE)
+
+$(AXE):
+	mkdir -p .cache/axe-core
+	cd .cache/axe-core && npm pack --silent axe-core@$(AXE_VERSION) && tar -xzf axe-core-$(AXE_VERSION).tgz
+
+demo: setup
+	$(BIN)/python scripts/demo.py
+
+test: setup
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -m "$(SELECT)"
+
+test-slow: setup
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -m slow
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python benchmarks/bench.py
+
+bench-ops: setup
+	$(BIN)/python benchmarks/bench_ops.py
