@@ -24,6 +24,7 @@ class PlannedCandidate(BaseModel):
 
     name: str
     engine: str
+    precision: Literal["fp32", "bf16", "fp16", "int8"]
     steps: tuple[Step, ...]
     why: str
     is_skipped: bool = False
