@@ -51,7 +51,7 @@ def _transform(name: str, **options: str) -> Step:
 
 def _constant_weights(situation: Situation, form: str) -> tuple[Step, ...]:
     """Freeze everything that does not depend on the input; make modulated weights constants."""
-    steps = (_transform("freeze"),)
+    steps: tuple[Step, ...] = (_transform("freeze"),)
     if situation.family in STYLE_FAMILIES:
         steps += (_transform("static_modulation"),)
     if situation.family == "stylegan2":

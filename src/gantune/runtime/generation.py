@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -95,19 +96,23 @@ def _list_jobs(
         raise UsageError("This network transforms pictures; name one, or a folder, with --input.")
     if image_input is None or options.images is None:
         for seed in options.seeds:
-            yield f"seed{seed:04d}", lambda seed=seed: draw_inputs(inputs, 1, seed)
+            yield f"seed{seed:04d}", partial(draw_inputs, inputs, 1, seed)
         return
-    low = 0.0 if image_input.low is None else image_input.low
-    high = 1.0 if image_input.high is None else image_input.high
     for path in list_images(options.images):
-        yield path.stem, lambda path=path: {image_input.name: read_image(path, low=low, high=high)[None]}
+        yield path.stem, partial(_read_input, image_input, path)
+
+
+def _read_input(spec: InputSpec, path: Path) -> dict[str, Array]:
+    low = 0.0 if spec.low is None else spec.low
+    high = 1.0 if spec.high is None else spec.high
+    return {spec.name: read_image(path, low=low, high=high)[None]}
 
 
 def _with_choices(
     arrays: dict[str, Array], inputs: Sequence[InputSpec], options: GenerateOptions
 ) -> dict[str, Array]:
     chosen = dict(arrays)
-    kinds = {spec.kind: spec for spec in inputs}
+    kinds: dict[str, InputSpec] = {spec.kind: spec for spec in inputs}
     if options.label is not None:
         chosen[_require(kinds, "class", "--class").name] = _as_class(kinds["class"], options.label)
     if options.truncation_psi is not None:
