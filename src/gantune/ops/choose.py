@@ -16,7 +16,6 @@ these tuples, so a listed form is tested by being listed.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Concatenate, Generic, Literal, ParamSpec
 
@@ -31,7 +30,9 @@ FORM_NAMES: tuple[FormName, ...] = ("reference", "portable", "native", "triton")
 AUTOMATIC = "auto"
 
 _logger = logging.getLogger(__name__)
-_choice: ContextVar[str] = ContextVar("gantune_ops_choice", default=AUTOMATIC)
+# A plain global: torch.compile guards on it and recompiles; it cannot trace a ContextVar, and reads a
+# threading.local without guarding on it.
+_choice: str = AUTOMATIC
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,9 @@ class Operation(Generic[P]):
     def _choose(self, implementation: str | None, x: Tensor, *args: P.args, **kwargs: P.kwargs) -> Form[P]:
         if implementation is not None:
             return self._choose_strictly(implementation, x, *args, **kwargs)
-        choice = _choice.get()
-        if choice == AUTOMATIC or self.find(choice) is None:
+        if _choice == AUTOMATIC or self.find(_choice) is None:
             return self._choose_automatically(x, *args, **kwargs)
-        return self._choose_strictly(choice, x, *args, **kwargs)
+        return self._choose_strictly(_choice, x, *args, **kwargs)
 
     def _choose_strictly(self, name: str, x: Tensor, *args: P.args, **kwargs: P.kwargs) -> Form[P]:
         if name == AUTOMATIC:
@@ -151,7 +151,7 @@ class Operation(Generic[P]):
 
 @contextmanager
 def use_implementation(name: str) -> Iterator[None]:
-    """Let every operation in the `with` block (of this thread or task) run its form called `name`.
+    """Let every operation of this process run its form called `name` until the `with` block ends.
 
     Takes a form's name or "auto": native where it is built and the tensors qualify, triton for tensors on a
     GPU, else portable, and always portable while `torch.export` traces. A named form either runs or
@@ -159,16 +159,17 @@ def use_implementation(name: str) -> Iterator[None]:
     """
     if name != AUTOMATIC:
         check_form_name(name)
-    token = _choice.set(name)
+    global _choice
+    outer, _choice = _choice, name
     try:
         yield
     finally:
-        _choice.reset(token)
+        _choice = outer
 
 
 def current_implementation() -> str:
     """Return the name of the current choice: a form's name or "auto"."""
-    return _choice.get()
+    return _choice
 
 
 def fallbacks() -> tuple[Fallback, ...]:
