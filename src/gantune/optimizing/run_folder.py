@@ -46,8 +46,8 @@ class RunFolder:
             is_ours = (self.path / "report.json").exists() or self._state.exists()
             if not is_ours:
                 raise StorageError(
-                    f"{self.path} holds files that no gantune run wrote, so --overwrite will not remove them. "
-                    "Name an empty or new folder with --out."
+                    f"{self.path} holds files that no gantune run wrote, so --overwrite will not remove "
+                    "them. Name an empty or new folder with --out."
                 )
             shutil.rmtree(self.path)
             return

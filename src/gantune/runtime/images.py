@@ -17,8 +17,8 @@ def to_pixels(image: NDArray[np.float32], output: OutputSpec) -> NDArray[np.uint
     """Map one image [C, H, W] with values in [output.low, output.high] to bytes [H, W, 3]; clip outside."""
     if output.kind != "image" or image.shape[0] not in (1, 3):
         raise UnsupportedError(
-            f"Only images of 1 or 3 channels can be drawn; this output is a {output.kind} of {image.shape[0]} "
-            "channels. Call the network from Python instead."
+            f"Only images of 1 or 3 channels can be drawn; this output is a {output.kind} of "
+            f"{image.shape[0]} channels. Call the network from Python instead."
         )
     unit = (image.astype(np.float32) - output.low) / output.value_range
     pixels = np.rint(np.clip(unit, 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
@@ -36,7 +36,7 @@ def write_png(path: Path, pixels: NDArray[np.uint8]) -> None:
 
 
 def read_image(path: Path, *, low: float, high: float) -> NDArray[np.float32]:
-    """Read a picture as RGB [3, H, W] with values in [low, high]; raise `CheckpointError` for another file."""
+    """Read a picture as RGB [3, H, W] in [low, high]; raise `CheckpointError` for any other file."""
     try:
         with Image.open(path) as picture:
             pixels = np.asarray(picture.convert("RGB"), dtype=np.float32)
