@@ -1,0 +1,81 @@
+"""The inputs a run is judged on: test samples, and extreme inputs that must not break."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gantune.errors import UsageError
+from gantune.records.interface import InputSpec
+from gantune.runtime.images import list_images, read_image
+from gantune.runtime.sampling import Array, draw_inputs
+
+NUM_TEST_SAMPLES = 8
+# Test inputs stay clear of the seeds people generate and calibrate with.
+TEST_SEED_OFFSET = 1_000_003
+
+
+def draw_test_inputs(
+    inputs: Sequence[InputSpec], *, seed: int, samples: Path | None, image_size: int
+) -> dict[str, Array]:
+    """Draw eight test samples; an image input takes center crops of the pictures at `samples` if given."""
+    drawn = draw_inputs(inputs, NUM_TEST_SAMPLES, seed + TEST_SEED_OFFSET, image_size=image_size)
+    if samples is None:
+        return drawn
+    image = next((spec for spec in inputs if spec.kind == "image"), None)
+    if image is None:
+        raise UsageError("--samples names pictures, but this network takes none. Leave it out.")
+    return drawn | {image.name: _crop_pictures(image, list_images(samples), image_size)}
+
+
+def _crop_pictures(spec: InputSpec, paths: Sequence[Path], size: int) -> Array:
+    low = 0.0 if spec.low is None else spec.low
+    high = 1.0 if spec.high is None else spec.high
+    crops = []
+    for path in paths[:NUM_TEST_SAMPLES]:
+        picture = read_image(path, low=low, high=high)
+        height, width = picture.shape[1:]
+        if min(height, width) < size:
+            raise UsageError(
+                f"{path} is {width}×{height}, smaller than --image-size {size}; choose a smaller one."
+            )
+        top, left = (height - size) // 2, (width - size) // 2
+        crops.append(picture[:, top : top + size, left : left + size])
+    return np.stack(crops)
+
+
+def draw_extreme_inputs(
+    inputs: Sequence[InputSpec], *, seed: int, image_size: int
+) -> dict[str, dict[str, Array]]:
+    """Name extreme inputs of one sample each.
+
+    Truncation psi 0 and 1.5 where the network takes it; black, white and uniform-noise pictures, and odd sizes
+    where sizes are free; four times the usual latent spread for latents and w.
+    """
+    usual = draw_inputs(inputs, 1, seed + TEST_SEED_OFFSET, image_size=image_size)
+    found: dict[str, dict[str, Array]] = {}
+    for spec in inputs:
+        for name, value in _extremes(spec, usual[spec.name], seed).items():
+            found[name] = usual | {spec.name: value}
+    return found
+
+
+def _extremes(spec: InputSpec, usual: Array, seed: int) -> dict[str, Array]:
+    if spec.kind == "scalar":
+        return {f"{spec.name} {value:g}": np.asarray(value, dtype=np.float32) for value in (0.0, 1.5)}
+    if spec.kind in ("latent", "w", "vector"):
+        return {f"{spec.name} × 4": (4 * usual).astype(np.float32)}
+    if spec.kind != "image":
+        return {}
+    low = 0.0 if spec.low is None else spec.low
+    high = 1.0 if spec.high is None else spec.high
+    noise = np.random.default_rng(seed).uniform(low, high, usual.shape).astype(np.float32)
+    found = {
+        "black picture": np.full_like(usual, low),
+        "white picture": np.full_like(usual, high),
+        "noise picture": noise,
+    }
+    if isinstance(spec.shape[2], str) and isinstance(spec.shape[3], str):
+        height, width = usual.shape[2] // 2 + 1, usual.shape[3] - 3
+        found[f"odd size {width}×{height}"] = usual[:, :, :height, :width].copy()
+    return found
