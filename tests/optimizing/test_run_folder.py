@@ -11,7 +11,8 @@ def make_plan(seed: int = 0) -> Plan:
     step = Step(kind="transform", name="resampling", options={"form": "transposed"})
     return Plan(
         source="network.pkl", source_sha256="0" * 64, family="stylegan2", target="cpu", goal="latency",
-        seed=seed, batch=1, threads=2, image_size=64, rounds=15, precision="any", budget={"min_psnr_db": 40.0},
+        seed=seed, batch=1, threads=2, image_size=64, rounds=15, precision="any",
+        budget={"min_psnr_db": 40.0},
         candidates=(PlannedCandidate(name="a", engine="e", precision="fp32", steps=(step,), why="because"),),
     )  # fmt: skip
 

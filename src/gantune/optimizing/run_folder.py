@@ -53,8 +53,8 @@ class RunFolder:
             return
         if self._state.exists():
             raise StorageError(
-                f"{self.path} holds an unfinished run with other options. Repeat its command to resume it, name "
-                "another --out, or add --overwrite to discard it."
+                f"{self.path} holds an unfinished run with other options. Repeat its command to "
+                "resume it, name another --out, or add --overwrite to discard it."
             )
         raise StorageError(
             f"{self.path} is not empty. Name another --out, or add --overwrite to replace a run."

@@ -49,8 +49,8 @@ def draw_extreme_inputs(
 ) -> dict[str, dict[str, Array]]:
     """Name extreme inputs of one sample each.
 
-    Truncation psi 0 and 1.5 where the network takes it; black, white and uniform-noise pictures, and odd sizes
-    where sizes are free; four times the usual latent spread for latents and w.
+    Truncation psi 0 and 1.5 where the network takes it; black, white and uniform-noise pictures, and odd
+    sizes where sizes are free; four times the usual latent spread for latents and w.
     """
     usual = draw_inputs(inputs, 1, seed + TEST_SEED_OFFSET, image_size=image_size)
     found: dict[str, dict[str, Array]] = {}
