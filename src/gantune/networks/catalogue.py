@@ -10,6 +10,8 @@ from torch import nn
 
 from gantune.errors import UnsupportedError, UsageError
 from gantune.networks.contract import Config
+from gantune.networks.rrdb import RrdbGenerator
+from gantune.networks.srvgg import SrvggGenerator
 
 Role = Literal["generator", "discriminator"]
 
@@ -23,7 +25,10 @@ class Family:
     discriminator: Callable[..., nn.Module] | None = None
 
 
-FAMILIES: tuple[Family, ...] = ()
+FAMILIES: tuple[Family, ...] = (
+    Family("srvgg", SrvggGenerator),
+    Family("rrdb", RrdbGenerator),
+)
 
 
 def find_family(name: str) -> Family:
@@ -38,7 +43,7 @@ def find_family(name: str) -> Family:
 def build_network(family: str, config: Config, *, role: Role = "generator") -> nn.Module:
     """Build a network with random weights: eval mode, float32, on the CPU, as the contract says.
 
-    Raise `UnsupportedError` for an unknown family or a role it lacks, `UsageError` for an unknown or missing key.
+    Raise `UnsupportedError` for an unknown family or a role it lacks, `UsageError` for a key that does not fit.
     """
     entry = find_family(family)
     build = entry.generator if role == "generator" else entry.discriminator
