@@ -1,0 +1,95 @@
+"""Run an ONNX artifact with ONNX Runtime on the CPU."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf, NotImplemented
+
+from gantune.errors import CheckpointError
+from gantune.records.artifact import Artifact
+from gantune.runtime.engines.session import Session, summarize_precisions
+from gantune.runtime.inputs import Arrays
+from gantune.runtime.sampling import draw_inputs
+
+_GRAPH_LEVELS = {
+    "disabled": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+_LOAD_ERRORS = (Fail, InvalidGraph, InvalidProtobuf, NotImplemented)
+_DENSE_WORDS = ("Conv", "MatMul", "Gemm")
+_PRECISIONS = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8"}
+
+
+class _OnnxRuntimeSession:
+    def __init__(self, artifact: Artifact, path: Path, threads: int | None) -> None:
+        self._artifact = artifact
+        self._path = path
+        self._threads = threads
+        self._session = onnxruntime.InferenceSession(
+            str(path), session_options(artifact, threads), providers=["CPUExecutionProvider"]
+        )
+
+    def run(self, inputs: Arrays) -> NDArray[np.float32]:
+        output: NDArray[np.float32] = self._session.run(None, inputs)[0]
+        return output
+
+    def read_precision(self) -> str:
+        """Profile one small run of a second session: only a profile names the kernels' input types."""
+        options = session_options(self._artifact, self._threads)
+        options.enable_profiling = True
+        with tempfile.TemporaryDirectory() as folder:
+            options.profile_file_prefix = str(Path(folder) / "profile")
+            session = onnxruntime.InferenceSession(
+                str(self._path), options, providers=["CPUExecutionProvider"]
+            )
+            session.run(None, draw_inputs(self._artifact.inputs, 1, 0))
+            events = json.loads(Path(session.end_profiling()).read_text())
+        return summarize_precisions([_precision(event) for event in events if _is_dense(event)])
+
+
+def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Session:
+    """Open the artifact's ONNX file; raise CheckpointError where ONNX Runtime refuses it."""
+    try:
+        return _OnnxRuntimeSession(artifact, directory / artifact.entry, threads)
+    except _LOAD_ERRORS as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CheckpointError(f"ONNX Runtime refuses {directory / artifact.entry}: {reason}") from error
+
+
+def session_options(artifact: Artifact, threads: int | None) -> onnxruntime.SessionOptions:
+    """Translate threads and the artifact's options; those named `session.…` are passed on as they are."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    level = str(artifact.options.get("graph_optimization_level", "all"))
+    if level not in _GRAPH_LEVELS:
+        raise CheckpointError(
+            f"option graph_optimization_level is {level!r}; it must be one of {', '.join(_GRAPH_LEVELS)}"
+        )
+    options.graph_optimization_level = _GRAPH_LEVELS[level]
+    for name, value in artifact.options.items():
+        if name.startswith("session."):
+            options.add_session_config_entry(name, str(value))
+    return options
+
+
+def _is_dense(event: dict[str, object]) -> bool:
+    details = event.get("args")
+    if event.get("cat") != "Node" or not str(event.get("name", "")).endswith("_kernel_time"):
+        return False
+    return isinstance(details, dict) and any(word in str(details.get("op_name")) for word in _DENSE_WORDS)
+
+
+def _precision(event: dict[str, object]) -> str:
+    details = event["args"]
+    assert isinstance(details, dict)
+    types = details["input_type_shape"]
+    name = next(iter(types[0])) if types else "unknown"
+    return _PRECISIONS.get(name, name)

@@ -1,0 +1,64 @@
+"""Run a program saved by torch.export, as it is or through torch.compile."""
+
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gantune.errors import CheckpointError
+from gantune.records.artifact import Artifact
+from gantune.runtime.engines.session import Session, summarize_precisions
+from gantune.runtime.inputs import Arrays
+
+_PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "linear", "matmul"}
+_PRECISIONS = {
+    torch.float32: "fp32",
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.int8: "int8",
+    torch.uint8: "int8",
+}
+
+
+class _TorchSession:
+    def __init__(self, artifact: Artifact, path: Path, threads: int | None) -> None:
+        # The program may call gantune's operators, which register themselves when imported.
+        import gantune.ops  # noqa: F401
+
+        if threads is not None:
+            torch.set_num_threads(threads)
+        self._program = torch.export.load(path)
+        self._names = [spec.name for spec in artifact.inputs]
+        module = self._program.module(check_guards=False)
+        self._call = torch.compile(module) if artifact.engine == "torch_compile" else module
+
+    @torch.inference_mode()
+    def run(self, inputs: Arrays) -> NDArray[np.float32]:
+        output = self._call(*(torch.from_numpy(inputs[name]) for name in self._names))
+        return cast(NDArray[np.float32], output.numpy())
+
+    def read_precision(self) -> str:
+        """Read the program's graph, which is what runs."""
+        found: list[str] = []
+        for node in self._program.graph.nodes:
+            if node.op == "call_function" and _is_dense(str(node.target)):
+                dtype = node.args[0].meta["val"].dtype
+                found.append(_PRECISIONS.get(dtype, str(dtype)))
+        return summarize_precisions(found)
+
+
+def _is_dense(target: str) -> bool:
+    words = target.split(".")
+    return any("conv" in word or word in _PRODUCTS for word in words)
+
+
+def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Session:
+    """Load the artifact's program; raise CheckpointError where torch refuses it."""
+    path = directory / artifact.entry
+    try:
+        return _TorchSession(artifact, path, threads)
+    except (RuntimeError, ValueError, KeyError, OSError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(f"torch refuses {path}: {reason}") from error
