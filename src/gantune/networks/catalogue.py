@@ -12,6 +12,8 @@ from gantune.errors import UnsupportedError, UsageError
 from gantune.networks.contract import Config
 from gantune.networks.rrdb import RrdbGenerator
 from gantune.networks.srvgg import SrvggGenerator
+from gantune.networks.stylegan2 import StyleGAN2Generator
+from gantune.networks.stylegan2_discriminator import StyleGAN2Discriminator
 
 Role = Literal["generator", "discriminator"]
 
@@ -26,6 +28,7 @@ class Family:
 
 
 FAMILIES: tuple[Family, ...] = (
+    Family("stylegan2", StyleGAN2Generator, StyleGAN2Discriminator),
     Family("srvgg", SrvggGenerator),
     Family("rrdb", RrdbGenerator),
 )
@@ -43,7 +46,7 @@ def find_family(name: str) -> Family:
 def build_network(family: str, config: Config, *, role: Role = "generator") -> nn.Module:
     """Build a network with random weights: eval mode, float32, on the CPU, as the contract says.
 
-    Raise `UnsupportedError` for an unknown family or a role it lacks, `UsageError` for a key that does not fit.
+    Raise `UnsupportedError` for an unknown family or a role it lacks, `UsageError` for a wrong key.
     """
     entry = find_family(family)
     build = entry.generator if role == "generator" else entry.discriminator

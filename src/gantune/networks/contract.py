@@ -1,6 +1,6 @@
 """The contract that every generator and discriminator satisfies."""
 
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -15,8 +15,8 @@ Config = dict[str, object]
 class Network(Protocol):
     """An `nn.Module` in eval mode, float32, on the CPU, that says what it takes and gives.
 
-    `config` holds the constructor's keyword arguments as JSON values: `type(network)(**network.config)` builds
-    an equal module. `forward` takes the inputs by the names and in the order of `inputs`.
+    `config` holds the constructor's keyword arguments as JSON values: `type(network)(**network.config)`
+    builds an equal module. `forward` takes the inputs by the names and in the order of `inputs`.
     """
 
     family: str
@@ -34,6 +34,32 @@ class Network(Protocol):
 
     def sample_inputs(self, n: int, seed: int) -> dict[str, Tensor]:
         """Draw `n` samples of every input; sample i never depends on `n`."""
+        ...
+
+
+@runtime_checkable
+class StyleNetwork(Network, Protocol):
+    """A generator in two steps: `mapping` turns z and c into ws, `synthesis` turns ws into an image."""
+
+    z_dim: int
+    c_dim: int
+    w_dim: int
+    num_ws: int
+    resolution: int
+    img_channels: int
+
+    def mapping(
+        self,
+        z: Tensor,
+        c: Tensor | None = None,
+        truncation_psi: float | Tensor = 1,
+        truncation_cutoff: int | None = None,
+    ) -> Tensor:
+        """Return ws [N, num_ws, w_dim], truncated towards the average w where `truncation_psi` is not 1."""
+        ...
+
+    def synthesis(self, ws: Tensor, noise_mode: Literal["const", "none", "random"] = "const") -> Tensor:
+        """Return images [N, img_channels, resolution, resolution]."""
         ...
 
 
