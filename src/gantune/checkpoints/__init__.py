@@ -1,0 +1,1 @@
+"""Checkpoints of every format, read without running any code in them."""

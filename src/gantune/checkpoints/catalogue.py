@@ -1,0 +1,35 @@
+"""Every checkpoint format gantune reads, and how a file finds its own."""
+
+from gantune.checkpoints import esrgan, ncnn
+from gantune.checkpoints.checkpoint_file import CheckpointFile
+from gantune.checkpoints.content import Format
+from gantune.errors import CheckpointError
+
+FORMATS: tuple[Format, ...] = (
+    esrgan.FORMAT,
+    ncnn.FORMAT,
+)
+
+
+def identify_format(file: CheckpointFile) -> Format:
+    """Return the first format of `FORMATS` that recognizes the content of `file`.
+
+    Raises `CheckpointError`, listing what is recognized, when none does.
+    """
+    for format_ in FORMATS:
+        if format_.recognizes(file):
+            return format_
+    raise CheckpointError(_describe_failure(file))
+
+
+def _describe_failure(file: CheckpointFile) -> str:
+    known = "; ".join(format_.description for format_ in FORMATS)
+    found = {
+        "empty": "an empty file",
+        "torch": "a torch file with another layout",
+        "pickle": "a pickle with another layout",
+        "safetensors": "a safetensors file that `gantune convert` did not write",
+        "text": "a text file",
+        "other": "data of an unknown kind",
+    }[file.container]
+    return f"{file.path} is not a checkpoint gantune knows: it is {found}. It reads {known}."
