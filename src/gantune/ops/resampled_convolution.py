@@ -39,8 +39,6 @@ def convolve_resampled(
 
     `flip_weight=True` is correlation, as in torch's own convolutions.
     """
-    if not options.flip_weight:
-        w = w.flip([2, 3])
     padding = options.padding
     if options.up > 1:
         padding = Padding(*grow_for_up(padding, f, options.up, options.up))
@@ -51,6 +49,8 @@ def convolve_resampled(
         if options.down == 1:
             return x
         return resample(x, f, _options(down=options.down, flip_filter=options.flip_filter))
+    if not options.flip_weight:
+        w = w.flip([2, 3])
     if options.down > 1:
         return _convolve_down(x, w, f, padding, options, resample)
     return _convolve_plainly(x, w, padding, options.groups)
@@ -68,6 +68,8 @@ def _convolve_up(
     rest = padding.grow(1 - kw, up - kw, 1 - kh, up - kh)
     crop_x = max(0, min(-rest.x0, -rest.x1))
     crop_y = max(0, min(-rest.y0, -rest.y1))
+    if options.flip_weight:
+        w = w.flip([2, 3])  # a transposed convolution is a true convolution
     x = F.conv_transpose2d(x, _transpose(w, groups), stride=up, padding=(crop_y, crop_x), groups=groups)
     rest = rest.grow(crop_x, crop_x, crop_y, crop_y)
     return resample(x, f, _options(padding=rest, flip_filter=flip_filter, gain=gain))
@@ -91,8 +93,7 @@ def _convolve_plainly(x: Tensor, w: Tensor, padding: Padding, groups: int) -> Te
 
 
 def _transpose(w: Tensor, groups: int) -> Tensor:
-    """Turn a correlation weight [K, C/g, kh, kw] into that of a transposed one [C, K/g, kh, kw]."""
-    w = w.flip([2, 3])
+    """Turn the weight [K, C/g, kh, kw] of a convolution into that of a transposed one [C, K/g, kh, kw]."""
     if groups == 1:
         return w.transpose(0, 1)
     K, C, kh, kw = w.shape

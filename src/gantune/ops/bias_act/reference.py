@@ -5,6 +5,7 @@ from torch import Tensor
 from gantune.ops.bias_act.activations import ACTIVATIONS
 from gantune.ops.bias_act.options import BiasActOptions
 from gantune.ops.choose import Form, never_refuses
+from gantune.ops.computing_dtype import cast
 
 
 def bias_act_reference(x: Tensor, b: Tensor | None, options: BiasActOptions) -> Tensor:
@@ -23,7 +24,7 @@ def spread_bias(b: Tensor, x: Tensor, dim: int) -> Tensor:
     """View `b` [K] so that it is added along dimension `dim` of `x`, in the dtype of `x`."""
     shape = [1] * x.ndim
     shape[dim] = -1
-    return b.reshape(shape).to(x.dtype)
+    return cast(b.reshape(shape), x.dtype)
 
 
 FORM = Form(name="reference", run=bias_act_reference, missing=None, refusal=never_refuses)

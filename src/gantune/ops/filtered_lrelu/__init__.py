@@ -16,14 +16,17 @@ from torch import Tensor
 
 from gantune.ops.bias_act import check_bias
 from gantune.ops.choose import Operation
-from gantune.ops.filtered_lrelu import reference
+from gantune.ops.filtered_lrelu import portable, reference
 from gantune.ops.filtered_lrelu.options import FilteredLreluOptions, parse_options
 from gantune.ops.resampling_filter import check_filter, filter_taps
 from gantune.ops.upfirdn2d import check_call as check_upfirdn2d
 
 OPERATION: Operation[Tensor | None, Tensor | None, Tensor | None, FilteredLreluOptions] = Operation(
     "filtered_lrelu",
-    forms=(reference.FORM,),
+    forms=(
+        portable.FORM,
+        reference.FORM,
+    ),
 )
 
 

@@ -1,0 +1,152 @@
+// One SIMD register of float for the instruction set this translation unit is compiled for.
+//
+// Everything here and in the other kernel headers lives in an anonymous namespace, and the standard library's
+// templates are not used: the same header is compiled several times with different target flags, and a shared
+// inline function would let the linker put AVX-512 code under the generic entry points.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "plan.h"
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define GANTUNE_INLINE inline __attribute__((always_inline))
+
+namespace {
+
+#if defined(GANTUNE_AVX512)
+constexpr int V = 16;
+#elif defined(GANTUNE_AVX2)
+constexpr int V = 8;
+#else
+constexpr int V = 4;
+#endif
+
+typedef float Vec __attribute__((vector_size(V * 4)));
+typedef int32_t VecInt __attribute__((vector_size(V * 4)));
+typedef uint32_t VecWord __attribute__((vector_size(V * 4)));
+typedef uint16_t VecHalf __attribute__((vector_size(V * 2)));
+typedef uint8_t VecByte __attribute__((vector_size(V)));
+
+template <class T>
+GANTUNE_INLINE T smaller(T a, T b) { return a < b ? a : b; }
+template <class T>
+GANTUNE_INLINE T larger(T a, T b) { return a > b ? a : b; }
+
+// std::integer_sequence and a compile-time loop, without the standard library.
+template <int I>
+struct Index {
+  constexpr operator int() const { return I; }
+};
+template <int Begin, int End, class F>
+GANTUNE_INLINE void unrolled_from(F&& body) {
+  if constexpr (End - Begin == 1) {
+    body(Index<Begin>{});
+  } else if constexpr (End > Begin) {
+    constexpr int middle = Begin + (End - Begin) / 2;
+    unrolled_from<Begin, middle>(body);
+    unrolled_from<middle, End>(body);
+  }
+}
+template <int N, class F>
+GANTUNE_INLINE void unrolled(F&& body) { unrolled_from<0, N>(body); }
+#define GANTUNE_EACH(name) [&](auto name) __attribute__((always_inline))
+
+GANTUNE_INLINE Vec load(const float* p) {
+  Vec v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+GANTUNE_INLINE void store(float* p, Vec v) { std::memcpy(p, &v, sizeof v); }
+GANTUNE_INLINE Vec broadcast(float x) { return Vec{} + x; }
+
+// Both return the second operand when either is NaN, so a NaN in `v` survives.
+GANTUNE_INLINE Vec at_most(Vec bound, Vec v) {
+#if defined(GANTUNE_AVX512)
+  return (Vec)_mm512_min_ps((__m512)bound, (__m512)v);
+#elif defined(GANTUNE_AVX2)
+  return (Vec)_mm256_min_ps((__m256)bound, (__m256)v);
+#else
+  return v > bound ? bound : v;
+#endif
+}
+GANTUNE_INLINE Vec at_least(Vec bound, Vec v) {
+#if defined(GANTUNE_AVX512)
+  return (Vec)_mm512_max_ps((__m512)bound, (__m512)v);
+#elif defined(GANTUNE_AVX2)
+  return (Vec)_mm256_max_ps((__m256)bound, (__m256)v);
+#else
+  return v < bound ? bound : v;
+#endif
+}
+
+GANTUNE_INLINE Vec from_bfloat16(VecHalf h) { return (Vec)(__builtin_convertvector(h, VecWord) << 16); }
+
+// Round to nearest even; a NaN stays a NaN (its payload must not round up to infinity).
+GANTUNE_INLINE VecHalf to_bfloat16(Vec v) {
+  VecWord bits = (VecWord)v;
+  VecWord rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  VecWord quiet = (bits >> 16) | 0x40;
+  VecInt is_nan = v != v;
+  return __builtin_convertvector(is_nan ? quiet : rounded, VecHalf);
+}
+
+GANTUNE_INLINE Vec load_as_float(const float* p) { return load(p); }
+GANTUNE_INLINE Vec load_as_float(const uint16_t* p) {
+  VecHalf h;
+  std::memcpy(&h, p, sizeof h);
+  return from_bfloat16(h);
+}
+GANTUNE_INLINE void store_from_float(float* p, Vec v) { store(p, v); }
+GANTUNE_INLINE void store_from_float(uint16_t* p, Vec v) {
+  VecHalf h = to_bfloat16(v);
+  std::memcpy(p, &h, sizeof h);
+}
+GANTUNE_INLINE float scalar_as_float(const float* p) { return *p; }
+GANTUNE_INLINE float scalar_as_float(const uint16_t* p) {
+  uint32_t bits = uint32_t(*p) << 16;
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+template <class T>
+GANTUNE_INLINE Vec load_some(const T* p, int count) {
+  T lanes[V] = {};
+  std::memcpy(lanes, p, sizeof(T) * count);
+  return load_as_float(lanes);
+}
+template <class T>
+GANTUNE_INLINE void store_some(T* p, Vec v, int count) {
+  T lanes[V];
+  store_from_float(lanes, v);
+  std::memcpy(p, lanes, sizeof(T) * count);
+}
+
+// Transpose V registers in log2(V) rounds, each exchanging blocks of 1, 2, 4 … lanes between two registers.
+template <int N, int... I>
+struct Lanes : Lanes<N - 1, N - 1, I...> {};
+template <int... I>
+struct Lanes<0, I...> {
+  template <int Step>
+  static GANTUNE_INLINE void exchange(Vec& a, Vec& b) {
+    Vec low = __builtin_shufflevector(a, b, ((I & Step) ? V + I - Step : I)...);
+    Vec high = __builtin_shufflevector(a, b, ((I & Step) ? V + I : I + Step)...);
+    a = low;
+    b = high;
+  }
+};
+template <int Step = 1>
+GANTUNE_INLINE void transpose(Vec (&r)[V]) {
+  if constexpr (Step < V) {
+    unrolled<V>(GANTUNE_EACH(i) {
+      if constexpr ((i & Step) == 0) Lanes<V>::template exchange<Step>(r[i], r[i + Step]);
+    });
+    transpose<Step * 2>(r);
+  }
+}
+
+}  // namespace
