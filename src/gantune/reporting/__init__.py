@@ -1,0 +1,8 @@
+"""Records → page, text and checklist; nothing here runs a network."""
+
+from gantune.reporting.checklist import fill_checklist
+from gantune.reporting.page import render_page, write_page
+from gantune.reporting.pictures import Sample
+from gantune.reporting.text import summarize
+
+__all__ = ["Sample", "fill_checklist", "render_page", "summarize", "write_page"]

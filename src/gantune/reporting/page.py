@@ -1,0 +1,120 @@
+"""The report page: one HTML file with its styles, pictures and plots inside, and no request to anyone."""
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from gantune.errors import StorageError
+from gantune.records.candidate import Candidate
+from gantune.records.plan import Step
+from gantune.records.report import Report
+from gantune.reporting.figures import Json, write_figure
+from gantune.reporting.pictures import Sample, compare
+from gantune.reporting.spectra import draw_spectra
+from gantune.reporting.tradeoff import draw_tradeoff, list_points
+
+NUM_LAYERS = 12
+
+
+def render_page(report: Report, samples: Sequence[Sample]) -> str:
+    """Render the whole report as one HTML document; every number on it is read from the report's JSON."""
+    document: Json = json.loads(report.model_dump_json())
+    numbers = number_candidates(report)
+    points = list_points(report, numbers)
+    budget_db = report.plan.budget.get("min_psnr_db")
+    templates = _environment()
+    return templates.get_template("report.html.j2").render(
+        report=report,
+        figure=functools.partial(write_figure, document),
+        styles=Markup(_read_asset("report.css")),
+        script=Markup(_read_asset("report.js")),
+        numbers=numbers,
+        candidates=sorted(enumerate(report.candidates), key=lambda item: numbers[item[1].name]),
+        best_index=_best_index(report),
+        error_name="psnr_db" if report.image_error == "range" else "snr_db",
+        comparisons=[compare(sample) for sample in samples],
+        tradeoffs=[draw_tradeoff(points, budget_db=budget_db, is_narrow=narrow) for narrow in (False, True)],
+        spectra=[draw_spectra(report.spectra, is_narrow=narrow) for narrow in (False, True)]
+        if report.spectra
+        else [],
+        layers=sorted(enumerate(report.layers), key=lambda item: -item[1].time_ms)[:NUM_LAYERS],
+        machine=flatten_facts(report.machine),
+    )
+
+
+def write_page(report: Report, samples: Sequence[Sample], path: Path) -> None:
+    """Write the page; raise `StorageError` where the file cannot be written."""
+    page = render_page(report, samples)
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"The report page {path} could not be written: {error.strerror}. Give another --out folder."
+        ) from error
+
+
+def number_candidates(report: Report) -> dict[str, int]:
+    """Rank the candidates from 1: kept, then rejected, then failed, each from fast to slow."""
+    order = {"kept": 0, "rejected": 1, "failed": 2}
+
+    def rank(candidate: Candidate) -> tuple[int, float]:
+        latency_ms = float("inf") if candidate.latency_ms is None else candidate.latency_ms.p50
+        return order[candidate.status], latency_ms
+
+    return {
+        candidate.name: index for index, candidate in enumerate(sorted(report.candidates, key=rank), start=1)
+    }
+
+
+def flatten_facts(facts: Mapping[str, object], *, prefix: str = "") -> list[tuple[str, str]]:
+    """List nested facts as (label, text) in reading order."""
+    rows: list[tuple[str, str]] = []
+    for key, value in facts.items():
+        label = f"{prefix}{key.replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            rows.extend(flatten_facts(value, prefix=f"{label} · "))
+        elif isinstance(value, list | tuple):
+            rows.append((label, ", ".join(map(str, value)) or "none"))
+        elif key.endswith("_bytes") and isinstance(value, int):
+            rows.append((label.removesuffix(" bytes"), f"{value / 2**30:.1f} GiB"))
+        else:
+            rows.append((label, _say(value)))
+    return rows
+
+
+def _say(value: object) -> str:
+    if value is None or value == "":
+        return "unknown"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _describe_step(step: Step) -> str:
+    options = ", ".join(f"{name.replace('_', ' ')} {_say(value)}" for name, value in step.options.items())
+    return f"{step.name.replace('_', ' ')} ({options})" if options else step.name.replace("_", " ")
+
+
+def _best_index(report: Report) -> int | None:
+    names = [candidate.name for candidate in report.candidates]
+    return None if report.best is None else names.index(report.best.name)
+
+
+def _read_asset(name: str) -> str:
+    return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["step"] = _describe_step
+    environment.filters["say"] = _say
+    return environment

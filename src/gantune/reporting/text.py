@@ -1,0 +1,69 @@
+"""The report as a few plain lines for a terminal."""
+
+from gantune.records.candidate import Candidate, Interval
+from gantune.records.report import Report
+from gantune.reporting.figures import ABSENT, write_value
+
+
+def summarize(report: Report) -> str:
+    """Write the verdict, what was gained, and one line a candidate; no color, no control characters."""
+    network = report.network
+    lines = [
+        f"{network.source}: {network.family}, {write_value(network.num_parameters, 'millions')} parameters, "
+        f"{write_value(network.macs, 'billions')} MACs",
+        f"bottleneck: {report.bottleneck}",
+        "",
+        *_tabulate(report),
+        "",
+        *([] if report.best is None else _gains(report, report.best)),
+        report.verdict,
+    ]
+    return "\n".join(lines)
+
+
+def quality_text(candidate: Candidate, image_error: str) -> str:
+    """Write a candidate's image quality: decibels, `identical`, or a dash where it is unknown."""
+    if candidate.quality is None:
+        return ABSENT
+    if candidate.quality.identical:
+        return "identical"
+    quality = candidate.quality
+    return write_value(quality.psnr_db if image_error == "range" else quality.snr_db, "db")
+
+
+def _gains(report: Report, best: Candidate) -> list[str]:
+    lines = [f"best: {best.name}"]
+    pairs = (("as users have it", best.speedup_as_is), ("with the tuned allocator", best.speedup_tuned))
+    lines += [f"  {_interval(speedup)} against the original {name}" for name, speedup in pairs if speedup]
+    return [*lines, f"  image quality {quality_text(best, report.image_error)}", ""]
+
+
+def _interval(speedup: Interval | None) -> str:
+    if speedup is None:
+        return ABSENT
+    return f"{speedup.median:.2f}× ({speedup.low:.2f}–{speedup.high:.2f})"
+
+
+def _tabulate(report: Report) -> list[str]:
+    header = ("", "candidate", "latency", "against tuned", "quality", "why")
+    rows = [header]
+    for name, baseline in report.baselines.items():
+        rows.append(
+            (
+                "original",
+                name.replace("_", " "),
+                write_value(baseline.measured.latency_ms.p50, "ms"),
+                "",
+                "",
+                "",
+            )
+        )
+    for candidate in report.candidates:
+        latency = ABSENT if candidate.latency_ms is None else write_value(candidate.latency_ms.p50, "ms")
+        speedup, quality = _interval(candidate.speedup_tuned), quality_text(candidate, report.image_error)
+        rows.append((candidate.status, candidate.name, latency, speedup, quality, candidate.reason))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]).rstrip()
+        for row in rows
+    ]
