@@ -14,6 +14,7 @@ from gantune.networks.rrdb import RrdbGenerator
 from gantune.networks.srvgg import SrvggGenerator
 from gantune.networks.stylegan2 import StyleGAN2Generator
 from gantune.networks.stylegan2_discriminator import StyleGAN2Discriminator
+from gantune.networks.stylegan3 import StyleGAN3Generator
 
 Role = Literal["generator", "discriminator"]
 
@@ -29,6 +30,8 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     Family("stylegan2", StyleGAN2Generator, StyleGAN2Discriminator),
+    # StyleGAN3 is trained against the discriminator of StyleGAN2.
+    Family("stylegan3", StyleGAN3Generator, StyleGAN2Discriminator),
     Family("srvgg", SrvggGenerator),
     Family("rrdb", RrdbGenerator),
 )
