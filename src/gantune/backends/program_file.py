@@ -1,0 +1,44 @@
+"""Build an artifact around one torch.export program, for the engines of torch."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from gantune.backends.backend import BuildOptions
+from gantune.errors import UnsupportedError
+from gantune.exporting.artifact import describe_artifact, new_folder
+from gantune.exporting.torch_program import export_program
+from gantune.networks.contract import Network
+from gantune.records.artifact import Artifact, Engine
+
+ENTRY = "network.pt2"
+_DTYPES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+
+
+def build_program_artifact(
+    network: Network | nn.Module, out_dir: Path, options: BuildOptions, *, engine: Engine
+) -> Artifact:
+    """Trace, save, and describe; raise `UnsupportedError` where the weights are not in that precision."""
+    assert isinstance(network, nn.Module)
+    _check_precision(network, options)
+    with new_folder(out_dir) as folder:
+        traced = export_program(network, folder / ENTRY, options.export)
+        return describe_artifact(
+            traced,
+            folder,
+            ENTRY,
+            engine=engine,
+            precision=options.precision,
+            options=dict(options.engine_options),
+            environment=options.environment,
+        )
+
+
+def _check_precision(network: nn.Module, options: BuildOptions) -> None:
+    found = {_DTYPES.get(tensor.dtype) for tensor in network.state_dict().values()} - {None}
+    if options.precision not in found or (options.precision == "fp32" and found != {"fp32"}):
+        raise UnsupportedError(
+            f"A torch artifact in {options.precision} was asked for, and the weights are "
+            f"{sorted(map(str, found))}; apply the transform precision first."
+        )

@@ -1,0 +1,30 @@
+"""Torch itself, running an exported program operation by operation; it may hold gantune's own operators."""
+
+from pathlib import Path
+
+from torch import nn
+
+from gantune.backends.backend import Backend, BuildOptions, Plan
+from gantune.backends.program_file import build_program_artifact
+from gantune.backends.steps import program_steps
+from gantune.networks.contract import Network
+from gantune.records.artifact import Artifact
+
+
+def build(network: Network | nn.Module, out_dir: Path, options: BuildOptions) -> Artifact:
+    """Build an artifact that torch runs as it stands."""
+    return build_program_artifact(network, out_dir, options, engine="torch")
+
+
+def _missing() -> str | None:
+    return None
+
+
+def _plans(family: str) -> tuple[Plan, ...]:
+    return tuple(
+        Plan(f"torch-{precision}", precision, program_steps(family, precision))
+        for precision in ("bf16", "fp32")
+    )
+
+
+BACKEND = Backend(name="torch", missing=_missing, build=build, plans=_plans)

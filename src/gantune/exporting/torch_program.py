@@ -1,0 +1,48 @@
+"""Write a network as a torch.export program, which runs without gantune's networks."""
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from gantune.errors import ExportError, StorageError
+from gantune.exporting.options import ExportOptions
+from gantune.exporting.traced import TracedNetwork
+from gantune.networks.contract import Network
+
+_TRACING_ERRORS = (RuntimeError, ValueError, TypeError, AssertionError, KeyError)
+
+
+def export_program(
+    network: Network | nn.Module, path: Path, options: ExportOptions | None = None
+) -> TracedNetwork:
+    """Trace with free sizes and save a `.pt2`; it may hold gantune's own operators.
+
+    Raise `ExportError` where the network cannot be traced for every batch size.
+    """
+    assert isinstance(network, nn.Module)
+    traced = TracedNetwork(network, options or ExportOptions()).eval()
+    try:
+        with torch.no_grad():
+            program = torch.export.export(
+                traced, traced.example(), dynamic_shapes=(traced.dynamic_shapes(),), strict=False
+            )
+    except _TRACING_ERRORS as error:
+        reason = next(
+            (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+        )
+        raise ExportError(f"The network cannot be traced by torch.export: {reason}") from error
+    _check_no_randomness(program)
+    try:
+        torch.export.save(program, path)
+    except OSError as error:
+        raise StorageError(f"{path} could not be written: {error.strerror}.") from error
+    return traced
+
+
+def _check_no_randomness(program: torch.export.ExportedProgram) -> None:
+    for node in program.graph.nodes:
+        if node.op == "call_function" and any(
+            word in str(node.target) for word in ("rand", "normal_", "bernoulli")
+        ):
+            raise ExportError(f"The traced program draws random numbers ({node.target}).")

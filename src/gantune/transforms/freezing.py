@@ -1,0 +1,31 @@
+"""Fold everything that depends on no input into constants: gains, statistics, spectral norms."""
+
+from torch import nn
+
+from gantune.networks.equalized import EqualizedConv2d, EqualizedLinear
+from gantune.networks.stylegan2_synthesis import ToRgbLayer
+from gantune.transforms.frozen_layers import (
+    FrozenConv2d,
+    fold_torgb_gain,
+    freeze_linear,
+)
+from gantune.transforms.module_tree import NetworkT, copy_network, replace_modules
+
+
+def freeze(network: NetworkT) -> NetworkT:
+    """Return a copy whose constants are folded; exact for every family, and again a network by contract."""
+    copied = copy_network(network)
+    assert isinstance(copied, nn.Module)
+    for module in copied.modules():
+        if isinstance(module, ToRgbLayer):
+            fold_torgb_gain(module)
+    replace_modules(copied, _freeze_module)
+    return copied
+
+
+def _freeze_module(module: nn.Module) -> nn.Module | None:
+    if isinstance(module, EqualizedLinear):
+        return freeze_linear(module)
+    if isinstance(module, EqualizedConv2d) and module.down == 1:
+        return FrozenConv2d(module)
+    return None
