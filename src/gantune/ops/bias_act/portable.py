@@ -6,7 +6,7 @@ from torch import Tensor
 
 from gantune.ops.bias_act.activations import ACTIVATIONS
 from gantune.ops.bias_act.options import BiasActOptions
-from gantune.ops.bias_act.reference import spread_bias
+from gantune.ops.bias_act.reference import bias_act_reference, spread_bias
 from gantune.ops.choose import Form, never_refuses
 
 # act(gain · x) = gain · act(x) for a positive gain, so the gain rides along with the bias.
@@ -14,7 +14,11 @@ HOMOGENEOUS = ("linear", "relu", "lrelu")
 
 
 def bias_act_portable(x: Tensor, b: Tensor | None, options: BiasActOptions) -> Tensor:
-    """Compute bias_act: scale and bias in one pass, then activation and clamp in place where that is safe."""
+    """Compute bias_act: scale and bias in one pass, then activation and clamp in place."""
+    if x.requires_grad and not torch.compiler.is_compiling():
+        # Training keeps the definition's order of roundings: the R1 gradient of a discriminator's bias
+        # lives on the last digits, and nothing could be overwritten anyway.
+        return bias_act_reference(x, b, options)
     if options.act not in HOMOGENEOUS or options.gain <= 0:
         return _activate_then_scale(x, b, options)
     scaled = _scale_and_add(x, b, options)
