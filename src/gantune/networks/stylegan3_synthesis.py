@@ -116,7 +116,7 @@ class AliasFreeLayer(nn.Module):
 
 
 class AliasFreeSynthesis(nn.Module):
-    """Map ws [N, num_ws, w_dim] to images [N, img_channels, R, R]; ws 0 is the input's, the rest the layers'."""
+    """Map ws [N, num_ws, w_dim] to images [N, img_channels, R, R]; ws 0 is the input's alone."""
 
     def __init__(self, options: AliasFreeOptions) -> None:
         super().__init__()
