@@ -9,9 +9,12 @@ import torch
 from torch import nn
 
 from gantune.errors import UnsupportedError, UsageError
+from gantune.networks.biggan import BigGANGenerator
+from gantune.networks.biggan_deep import BigGANDeepGenerator
 from gantune.networks.contract import Config
-from gantune.networks.rrdb import RrdbGenerator
-from gantune.networks.srvgg import SrvggGenerator
+from gantune.networks.dcgan import DCGANGenerator
+from gantune.networks.rrdb import RRDBGenerator
+from gantune.networks.srvgg import SRVGGGenerator
 from gantune.networks.stylegan2 import StyleGAN2Generator
 from gantune.networks.stylegan2_discriminator import StyleGAN2Discriminator
 from gantune.networks.stylegan3 import StyleGAN3Generator
@@ -32,8 +35,11 @@ FAMILIES: tuple[Family, ...] = (
     Family("stylegan2", StyleGAN2Generator, StyleGAN2Discriminator),
     # StyleGAN3 is trained against the discriminator of StyleGAN2.
     Family("stylegan3", StyleGAN3Generator, StyleGAN2Discriminator),
-    Family("srvgg", SrvggGenerator),
-    Family("rrdb", RrdbGenerator),
+    Family("biggan", BigGANGenerator),
+    Family("biggan_deep", BigGANDeepGenerator),
+    Family("dcgan", DCGANGenerator),
+    Family("srvgg", SRVGGGenerator),
+    Family("rrdb", RRDBGenerator),
 )
 
 

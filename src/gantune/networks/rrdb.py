@@ -11,7 +11,7 @@ _SLOPE = 0.2
 _RESIDUAL_SCALE = 0.2
 
 
-class RrdbGenerator(nn.Module):
+class RRDBGenerator(nn.Module):
     """Enlarge an image with densely connected convolutions at low resolution and nearest ×2 steps at the end.
 
     The scale is 2^num_upsamplings / unshuffle: networks for small scales first fold `unshuffle` × `unshuffle`

@@ -13,7 +13,7 @@ from gantune.records.interface import InputSpec, OutputSpec
 Activation = Literal["prelu", "relu", "leakyrelu"]
 
 
-class SrvggGenerator(nn.Module):
+class SRVGGGenerator(nn.Module):
     """Enlarge an image: plain 3×3 convolutions at the input's size, then one pixel shuffle.
 
     The network predicts what the nearest-neighbor enlargement of its input lacks. `num_conv` counts the
