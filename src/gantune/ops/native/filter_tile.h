@@ -160,4 +160,21 @@ void filter_tile_separable(const Tile& tile, float* scratch) {
   }
 }
 
+int64_t worst_steps(const Axis& axis, int64_t num_outputs) {
+  return (2 * axis.up - 2 + axis.down * (num_outputs - 1) + axis.down_taps) / axis.up;
+}
+
+int64_t filter_scratch(const FilterPlan& plan) {
+  const Axis &h = plan.horizontal, &v = plan.vertical;
+  const int64_t steps_x = worst_steps(h, plan.tile_width), columns = steps_x * h.up;
+  const int64_t carried = carried_rows(v, v.up - 1), steps = plan.block_steps;
+  const int64_t num_slots = larger(steps, carried / v.up) + v.up_taps - 1;
+  return V * (steps_x + h.up_taps + num_slots * (columns + 2) + carried + steps * v.up + columns * carried +
+              steps * v.up / v.down * columns + plan.tile_width);
+}
+
+void filter_item(const FilterPlan& plan, int64_t item, float* scratch) {
+  filter_tile_separable(tile_of(plan, item), scratch);
+}
+
 }  // namespace
