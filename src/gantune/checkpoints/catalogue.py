@@ -1,12 +1,14 @@
 """Every checkpoint format gantune reads, and how a file finds its own."""
 
-from gantune.checkpoints import esrgan, ncnn
+from gantune.checkpoints import biggan, dcgan, esrgan, ncnn
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import Format
 from gantune.errors import CheckpointError
 
 FORMATS: tuple[Format, ...] = (
+    biggan.FORMAT,
     esrgan.FORMAT,
+    dcgan.FORMAT,
     ncnn.FORMAT,
 )
 
