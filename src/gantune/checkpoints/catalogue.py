@@ -1,11 +1,15 @@
 """Every checkpoint format gantune reads, and how a file finds its own."""
 
-from gantune.checkpoints import biggan, dcgan, esrgan, ncnn
+from gantune.checkpoints import biggan, dcgan, esrgan, ncnn, nvidia, rosinality, safetensors_file, tensorflow
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import Format
 from gantune.errors import CheckpointError
 
 FORMATS: tuple[Format, ...] = (
+    nvidia.FORMAT,
+    tensorflow.FORMAT,
+    rosinality.FORMAT,
+    safetensors_file.FORMAT,
     biggan.FORMAT,
     esrgan.FORMAT,
     dcgan.FORMAT,
