@@ -39,7 +39,7 @@ UNITS: dict[str, Unit] = {
     "ms": Unit(" ms", write_significant),
     "db": Unit(" dB", "{:.1f}".format),
     "small_db": Unit(" dB", "{:.2f}".format),
-    "mib": Unit(" MiB", write_significant, scale=2**20),
+    "mib": Unit(" MiB", write_significant, scale=2.0**20),
     "images_s": Unit(" images/s", write_significant),
     "percent": Unit(" %", "{:.1f}".format, scale=0.01),
     "count": Unit("", "{:,.0f}".format),
@@ -81,6 +81,6 @@ def write_figure(document: Json, path: str, unit: str) -> Markup:
     if suffix.startswith(" "):
         suffix = Markup(f'<span class="unit">{suffix}</span>')
     return Markup(
-        f'<data value="{value!r}" data-source="{escape(path)}" data-scale="{UNITS[unit].scale:g}">'
+        f'<data value="{value!r}" data-source="{escape(path)}" data-scale="{UNITS[unit].scale!r}">'
         f"{shown}</data>{suffix}"
     )

@@ -79,7 +79,7 @@ def encode_png(pixels: Pixels) -> str:
     """Encode [H, W, C] in [0, 1] as a PNG data address; values outside are clipped."""
     levels = np.round(np.clip(np.nan_to_num(pixels), 0, 1) * 255).astype(np.uint8)
     stream = io.BytesIO()
-    Image.fromarray(levels[:, :, 0] if levels.shape[2] == 1 else levels).save(stream, "PNG", optimize=True)
+    Image.fromarray(levels[:, :, 0] if levels.shape[2] == 1 else levels).save(stream, "PNG")
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
