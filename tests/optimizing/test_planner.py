@@ -1,30 +1,41 @@
+from dataclasses import replace
+
 import pytest
 
+from gantune.backends import BACKENDS, Backend
 from gantune.errors import UsageError
 from gantune.optimizing.planner import Situation, plan_candidates
-
-ALL_ENGINES = {"openvino": "", "onnxruntime": "", "torch": "", "torch_compile": ""}
 
 
 def situation(**changes: object) -> Situation:
     values: dict[str, object] = {
         "family": "stylegan2", "target": "cpu", "goal": "latency", "precision": "any",
-        "engines": ALL_ENGINES, "has_bf16_instructions": True,
+        "instruction_sets": ("avx2", "avx512_bf16"),
     }  # fmt: skip
     return Situation(**(values | changes))  # type: ignore[arg-type]
 
 
+def all_here() -> tuple[Backend, ...]:
+    return tuple(replace(backend, missing=lambda: None) for backend in BACKENDS)
+
+
 def proposed(**changes: object) -> set[str]:
-    return {candidate.name for candidate in plan_candidates(situation(**changes)) if not candidate.is_skipped}
+    plan = plan_candidates(situation(**changes), all_here())
+    return {candidate.name for candidate in plan if not candidate.is_skipped}
 
 
-def test_every_skipped_candidate_says_why() -> None:
-    plan = plan_candidates(
-        situation(engines=ALL_ENGINES | {"openvino": "pip install openvino"}, precision="fp32")
-    )
-    skipped = {candidate.name: candidate.why for candidate in plan if candidate.is_skipped}
-    assert "pip install openvino" in skipped["openvino-fp32"]
-    assert "--precision fp32" in skipped["torch-bf16"]
+def test_every_backend_proposes_something_and_every_line_has_a_reason() -> None:
+    plan = plan_candidates(situation(), all_here())
+    assert {candidate.engine for candidate in plan} == {backend.name for backend in BACKENDS}
+    assert all(candidate.why for candidate in plan)
+    assert not any(candidate.is_skipped for candidate in plan)
+
+
+def test_a_missing_engine_is_skipped_with_the_command_that_installs_it() -> None:
+    backends = tuple(replace(backend, missing=lambda: "pip install it") for backend in BACKENDS)
+    plan = plan_candidates(situation(), backends)
+    assert all(candidate.is_skipped for candidate in plan)
+    assert {candidate.why for candidate in plan} == {"skipped: pip install it"}
 
 
 def test_asking_for_fp32_proposes_only_fp32() -> None:
@@ -34,19 +45,14 @@ def test_asking_for_fp32_proposes_only_fp32() -> None:
 
 
 def test_bf16_is_not_proposed_without_its_instructions() -> None:
-    assert all("bf16" not in name for name in proposed(has_bf16_instructions=False))
+    assert all("bf16" not in name for name in proposed(instruction_sets=("avx2",)))
+    assert any("bf16" in name for name in proposed())
 
 
 def test_only_style_networks_get_constant_weight_modulation() -> None:
     for family, expected in (("stylegan2", True), ("stylegan3", True), ("srvgg", False)):
-        names = {
-            step.name
-            for candidate in plan_candidates(situation(family=family))
-            if not candidate.is_skipped
-            for step in candidate.steps
-        }
-        assert ("static_modulation" in names) is expected
-        assert ("resampling" in names) is (family == "stylegan2")
+        plan = plan_candidates(situation(family=family), all_here())
+        assert any(step.name == "static_modulation" for line in plan for step in line.steps) is expected
 
 
 def test_an_unknown_target_is_a_usage_error() -> None:

@@ -48,4 +48,7 @@ class Plan(BaseModel):
     rounds: int
     precision: str
     budget: dict[str, float]
+    image_error: Literal["range", "snr"] = "range"
+    samples: str | None = None
+    budget_minutes: float | None = None
     candidates: tuple[PlannedCandidate, ...]

@@ -24,7 +24,7 @@ class NetworkSummary(BaseModel):
 
 
 class LayerTime(BaseModel):
-    """The time one layer of the original takes, and its share of the whole."""
+    """The own time of one layer of the original (without the layers it calls), and its share of the whole."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -32,7 +32,7 @@ class LayerTime(BaseModel):
     kind: str
     time_ms: float
     share: float
-    macs: int
+    macs: int | None = None
 
 
 class SpectrumCurve(BaseModel):
