@@ -2,9 +2,19 @@
 
 from gantune.machine.allocator import find_allocator, is_glibc
 from gantune.machine.description import describe_machine, machine_text
-from gantune.machine.environment import VARIABLES, Variable, child_environment, read_variable, read_variables
+from gantune.machine.environment import (
+    ALLOCATOR_VARIABLES,
+    TUNED_ALLOCATOR,
+    VARIABLES,
+    Variable,
+    child_environment,
+    read_variable,
+    read_variables,
+)
 
 __all__ = [
+    "ALLOCATOR_VARIABLES",
+    "TUNED_ALLOCATOR",
     "VARIABLES",
     "Variable",
     "child_environment",

@@ -50,9 +50,8 @@ ALLOCATOR_VARIABLES: tuple[str, ...] = (
     "MALLOC_ARENA_MAX",
     "GLIBC_TUNABLES",
     "THP_MEM_ALLOC_ENABLE",
-    "LD_PRELOAD",
 )
-"""The variables that change how memory is allocated."""
+"""The variables that tune the allocator a process has; `LD_PRELOAD`, which replaces it, is not one."""
 
 
 def read_variable(name: str) -> str | None:

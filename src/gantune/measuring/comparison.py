@@ -1,0 +1,187 @@
+"""Measure several subjects in interleaved rounds and give each one's paired speedup over the baselines.
+
+A round visits every subject once, in rotated order, so that slow drift of the machine meets all of them
+alike; the ratio of two subjects is taken within a round, and its median over the rounds is the speedup.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gantune.errors import UsageError
+from gantune.measuring.bootstrap import bootstrap_median
+from gantune.measuring.latency import Deadline, summarize_durations
+from gantune.measuring.process import WorkerError, WorkerProcess
+from gantune.measuring.subject import Subject
+from gantune.records.candidate import Interval, Measurement, Throughput
+from gantune.records.measurement import Comparison, SubjectResult
+
+_MAX_CALLS_A_VISIT = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions:
+    """Say how to compare.
+
+    A subject faster than `min_visit_ms` runs several times in a round, after one call that does not count: it
+    brings back caches that the others used. `budget_s` ends the rounds early, never before the first.
+    Throughput is taken at each of `throughput_batch_sizes`, over `num_throughput_calls`.
+    """
+
+    batch_size: int = 1
+    seed: int = 0
+    image_size: int = 64
+    num_rounds: int = 15
+    num_warmup: int = 2
+    min_visit_ms: float = 100
+    budget_s: float | None = None
+    timeout_s: float = 900
+    throughput_batch_sizes: tuple[int, ...] = ()
+    num_throughput_calls: int = 3
+    baselines: tuple[str, ...] = ("as_is", "tuned")
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "image_size", "num_rounds", "num_warmup", "num_throughput_calls"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass
+class _Visit:
+    """Hold what one live worker has shown so far."""
+
+    subject: Subject
+    worker: WorkerProcess
+    load_ms: float = 0.0
+    first_call_ms: float = 0.0
+    num_calls: int = 1
+    rounds_ms: list[float] = field(default_factory=list)
+    durations_ms: list[float] = field(default_factory=list)
+    faults: list[float] = field(default_factory=list)
+    facts: dict[str, object] = field(default_factory=dict)
+    throughput: list[Throughput] = field(default_factory=list)
+    failure: str = ""
+
+
+_Step = Callable[[_Visit, ComparisonOptions], None]
+
+
+def compare_subjects(subjects: Sequence[Subject], options: ComparisonOptions) -> Comparison:
+    """Measure all subjects, each in its own process, in interleaved rounds.
+
+    A subject that refuses or dies becomes a failed result that says why; the others go on.
+    """
+    names = [subject.name for subject in subjects]
+    if len(set(names)) != len(names) or not names:
+        raise UsageError(f"subjects are named {names}; names must differ, and at least one is needed")
+    deadline = Deadline(options.budget_s)
+    with ExitStack() as stack:
+        visits = [
+            _Visit(subject, stack.enter_context(WorkerProcess(subject, timeout_s=options.timeout_s)))
+            for subject in subjects
+        ]
+        for visit in visits:
+            _attempt(visit, _warm_up, options)
+        num_rounds = _run_rounds(visits, options, deadline)
+        for visit in visits:
+            _attempt(visit, _take_facts, options)
+    return Comparison(
+        results=tuple(_result(visit, options) for visit in visits),
+        speedups=_speedups(visits, options.baselines),
+        num_rounds=num_rounds,
+        is_complete=num_rounds == options.num_rounds,
+    )
+
+
+def _run_rounds(visits: list[_Visit], options: ComparisonOptions, deadline: Deadline) -> int:
+    for index in range(options.num_rounds):
+        if index and deadline.is_over:
+            return index
+        start = index % len(visits)
+        for visit in visits[start:] + visits[:start]:
+            _attempt(visit, _take_round, options)
+    return options.num_rounds
+
+
+def _attempt(visit: _Visit, step: _Step, options: ComparisonOptions) -> None:
+    if visit.failure:
+        return
+    try:
+        step(visit, options)
+    except WorkerError as error:
+        visit.failure = str(error)
+        visit.worker.close()
+
+
+def _warm_up(visit: _Visit, options: ComparisonOptions) -> None:
+    visit.load_ms = visit.worker.load()
+    visit.worker.prepare(batch_size=options.batch_size, seed=options.seed, image_size=options.image_size)
+    (visit.first_call_ms,), _ = visit.worker.run(1)
+    durations, _ = visit.worker.run(options.num_warmup)
+    num_calls = math.ceil(options.min_visit_ms / max(durations[-1], 1e-3))
+    visit.num_calls = min(max(num_calls, 1), _MAX_CALLS_A_VISIT)
+
+
+def _take_round(visit: _Visit, options: ComparisonOptions) -> None:
+    num_uncounted = 1 if visit.num_calls > 1 else 0
+    durations, faults = visit.worker.run(num_uncounted + visit.num_calls)
+    counted = durations[num_uncounted:]
+    visit.rounds_ms.append(float(np.median(counted)))
+    visit.durations_ms.extend(counted)
+    visit.faults.extend(faults[num_uncounted:])
+
+
+def _take_facts(visit: _Visit, options: ComparisonOptions) -> None:
+    """Read memory at the compared batch size, before other batch sizes raise its peak."""
+    visit.facts = visit.worker.facts()
+    for batch_size in options.throughput_batch_sizes:
+        visit.worker.prepare(batch_size=batch_size, seed=options.seed, image_size=options.image_size)
+        visit.worker.run(1)
+        durations, _ = visit.worker.run(options.num_throughput_calls)
+        images_s = batch_size * 1e3 / float(np.median(durations))
+        visit.throughput.append(Throughput(batch=batch_size, images_s=images_s))
+
+
+def _result(visit: _Visit, options: ComparisonOptions) -> SubjectResult:
+    subject = visit.subject
+    result = SubjectResult(
+        name=subject.name,
+        status="failed" if visit.failure else "measured",
+        reason=visit.failure,
+        batch_size=options.batch_size,
+        threads=subject.threads,
+        environment=subject.environment,
+    )
+    if visit.failure:
+        return result
+    latency = summarize_durations(visit.durations_ms)
+    live_bytes = visit.facts["live_bytes"]
+    measured = Measurement(
+        latency_ms=latency,
+        throughput=tuple(visit.throughput),
+        throughput_images_s=options.batch_size * 1e3 / latency.p50,
+        peak_bytes=int(str(visit.facts["peak_bytes"])),
+        live_bytes=None if live_bytes is None else int(str(live_bytes)),
+        minor_faults=float(np.median(visit.faults)),
+        load_ms=visit.load_ms,
+        first_call_ms=visit.first_call_ms,
+    )
+    found = {name: str(visit.facts[name]) for name in ("allocator", "precision_used")}
+    return result.model_copy(update={"measured": measured, **found})
+
+
+def _speedups(visits: list[_Visit], baselines: Sequence[str]) -> dict[str, dict[str, Interval]]:
+    alive = {visit.subject.name: visit.rounds_ms for visit in visits if not visit.failure}
+    return {
+        name: {
+            baseline: bootstrap_median(
+                [base / own for base, own in zip(alive[baseline], rounds_ms, strict=True)]
+            )
+            for baseline in baselines
+            if baseline in alive
+        }
+        for name, rounds_ms in alive.items()
+    }

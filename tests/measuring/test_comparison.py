@@ -1,0 +1,157 @@
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from artifact_samples import write_onnx_artifact
+from gantune.errors import UsageError
+from gantune.measuring import comparison
+from gantune.measuring.comparison import ComparisonOptions, compare_subjects
+from gantune.measuring.subject import (
+    ArtifactSource,
+    CheckpointSource,
+    Subject,
+    as_is_baseline,
+    tuned_baseline,
+)
+from gantune.records.measurement import Comparison
+
+OPTIONS = ComparisonOptions(num_rounds=4, min_visit_ms=1, throughput_batch_sizes=(1, 4))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> ArtifactSource:
+    write_onnx_artifact(tmp_path)
+    return ArtifactSource(directory=tmp_path)
+
+
+class ScriptedWorker:
+    """Answer with made-up times: a subject called "x3" takes 3 ms, times a drift common to a round."""
+
+    visits: list[str]
+    drift: list[float]
+
+    def __init__(self, subject: Subject, *, timeout_s: float) -> None:
+        self.name = subject.name
+        self.num_runs = 0
+
+    def __enter__(self) -> "ScriptedWorker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def load(self) -> float:
+        return 7.0
+
+    def prepare(self, **_: int) -> None:
+        return None
+
+    def run(self, num_calls: int) -> tuple[list[float], list[float]]:
+        self.visits.append(self.name)
+        self.num_runs += 1
+        factor = self.drift[self.num_runs % len(self.drift)]
+        return [float(self.name[1:]) * factor] * num_calls, [0.0] * num_calls
+
+    def facts(self) -> dict[str, object]:
+        return {"peak_bytes": 1, "live_bytes": None, "allocator": "glibc", "precision_used": "fp32"}
+
+
+def compare_scripted(
+    monkeypatch: pytest.MonkeyPatch, names: list[str], options: ComparisonOptions, drift: list[float]
+) -> Comparison:
+    monkeypatch.setattr(ScriptedWorker, "visits", [], raising=False)
+    monkeypatch.setattr(ScriptedWorker, "drift", drift, raising=False)
+    monkeypatch.setattr(comparison, "WorkerProcess", ScriptedWorker)
+    source = CheckpointSource(path=Path("x"))
+    return compare_subjects([Subject(name=name, source=source) for name in names], options)
+
+
+def test_the_ratio_is_paired_so_that_drift_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=15, min_visit_ms=1e-9, baselines=("x6",))
+    compared = compare_scripted(monkeypatch, ["x6", "x3"], options, [1.0, 5.0, 0.2, 30.0])
+    speedup = compared.speedups["x3"]["x6"]
+    assert (speedup.median, speedup.low, speedup.high) == (2.0, 2.0, 2.0)
+    assert compared.speedups["x6"]["x6"].median == 1.0
+
+
+def test_every_round_starts_with_another_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=3, min_visit_ms=1e-9)
+    compare_scripted(monkeypatch, ["x1", "x2", "x3"], options, [1.0])
+    rounds = ScriptedWorker.visits[6:]
+    assert rounds == ["x1", "x2", "x3", "x2", "x3", "x1", "x3", "x1", "x2"]
+
+
+def test_a_spent_budget_ends_the_rounds_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=15, budget_s=0)
+    compared = compare_scripted(monkeypatch, ["x1"], options, [1.0])
+    assert compared.num_rounds == 1
+    assert not compared.is_complete
+
+
+def test_a_fast_subject_is_called_until_the_visit_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=2, min_visit_ms=10)
+    compared = compare_scripted(monkeypatch, ["x4"], options, [1.0])
+    measured = compared.result("x4").measured
+    assert measured is not None
+    assert measured.latency_ms.n == 2 * 3
+    assert measured.throughput_images_s == pytest.approx(250)
+
+
+def test_artifacts_are_measured_side_by_side(source: ArtifactSource) -> None:
+    compared = compare_subjects(
+        [as_is_baseline(source, threads=1), tuned_baseline(source, threads=1)], OPTIONS
+    )
+    assert compared.is_complete
+    assert compared.num_rounds == 4
+    assert set(compared.speedups) == {"as_is", "tuned"}
+    as_is, tuned = compared.result("as_is"), compared.result("tuned")
+    assert as_is.allocator == "glibc"
+    assert tuned.allocator.startswith("glibc (tuned by MALLOC_MMAP_THRESHOLD_")
+    assert tuned.measured is not None
+    assert [point.batch for point in tuned.measured.throughput] == [1, 4]
+    assert tuned.measured.peak_bytes > 2**24
+    assert Comparison.model_validate_json(compared.model_dump_json()) == compared
+
+
+def test_a_subject_that_dies_fails_and_the_others_go_on(
+    source: ArtifactSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = comparison.WorkerProcess.run
+    runs = 0
+
+    def run_or_die(self: comparison.WorkerProcess, num_calls: int) -> tuple[list[float], list[float]]:
+        nonlocal runs
+        runs += self.subject.name == "doomed"
+        if runs == 4 and self.subject.name == "doomed":
+            os.kill(self.process_id, signal.SIGKILL)
+        return run(self, num_calls)
+
+    monkeypatch.setattr(comparison.WorkerProcess, "run", run_or_die)
+    missing = ArtifactSource(directory=source.directory / "missing")
+    compared = compare_subjects(
+        [
+            Subject(name="as_is", source=source),
+            Subject(name="doomed", source=source),
+            Subject(name="missing", source=missing),
+        ],
+        OPTIONS,
+    )
+    assert compared.result("as_is").status == "measured"
+    assert compared.result("doomed").status == "failed"
+    assert "SIGKILL" in compared.result("doomed").reason
+    assert "is not an artifact" in compared.result("missing").reason
+    assert set(compared.speedups) == {"as_is"}
+
+
+def test_subjects_of_one_name_are_refused(source: ArtifactSource) -> None:
+    with pytest.raises(UsageError, match="names must differ"):
+        compare_subjects([Subject(name="a", source=source)] * 2, OPTIONS)
+    with pytest.raises(UsageError, match="at least one"):
+        compare_subjects([], OPTIONS)
+
+
+def test_senseless_options_are_refused() -> None:
+    with pytest.raises(UsageError, match="num_rounds is 0"):
+        ComparisonOptions(num_rounds=0)
