@@ -7,12 +7,11 @@ from torch import Tensor
 
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import CheckpointContent, Format, NetworkContent
-from gantune.checkpoints.state_dict import find_state_dict
+from gantune.checkpoints.state_dict import find_state_dict, require_weight
 from gantune.errors import CheckpointError
 from gantune.networks.contract import Config
 
 _WRAPPERS = ("G_ema", "G", "state_dict")
-_NEEDED = ("shared.weight", "linear.weight", "blocks.0.0.bn1.gain.weight", "output_layer.2.weight")
 _STATISTICS = (
     "stored_mean and stored_var of the file: running averages, unless its author replaced them by standing "
     "statistics, which hold for the truncation they were gathered at"
@@ -25,25 +24,21 @@ def infer_biggan_config(state: dict[str, Tensor], where: str) -> tuple[str, Conf
     The depth of BigGAN-deep (blocks a resolution) does not show in every network: 2, as published, is taken
     where the widths allow it. Raise `CheckpointError` where the shapes fit neither family.
     """
-    for name in _NEEDED:
-        if name not in state:
-            raise CheckpointError(
-                f"{where} is no BigGAN generator with a shared class embedding: {name} is missing."
-            )
     is_deep = "blocks.0.0.conv4.weight" in state
     widths = _read_widths(state, "conv4" if is_deep else "conv2", where)
-    num_classes, shared_dim = state["shared.weight"].shape
-    first_dim, condition_dim = state["linear.weight"].shape[1], state[_NEEDED[2]].shape[1]
+    num_classes, shared_dim = require_weight(state, "shared.weight", 2, where).shape
+    num_features, first_dim = require_weight(state, "linear.weight", 2, where).shape
+    condition_dim = require_weight(state, "blocks.0.0.bn1.gain.weight", 2, where).shape[1]
     config: Config = {
         "widths": widths,
         "attention_blocks": sorted(
-            int(match[1]) for name in state if (match := re.match(r"blocks\.(\d+)\.1\.gamma$", name))
+            int(match[1]) for name in state if (match := re.match(r"blocks\.(\d{1,4})\.1\.gamma$", name))
         ),
         "num_classes": num_classes,
         "shared_dim": shared_dim,
         "hierarchical": condition_dim != shared_dim,
-        "bottom_width": _infer_bottom_width(state["linear.weight"].shape[0], widths[0], where),
-        "img_channels": state["output_layer.2.weight"].shape[0],
+        "bottom_width": _infer_bottom_width(num_features, widths[0], where),
+        "img_channels": require_weight(state, "output_layer.2.weight", 4, where).shape[0],
     }
     latent_in_block = condition_dim - shared_dim
     if not is_deep:
@@ -61,9 +56,10 @@ def _read_widths(state: dict[str, Tensor], last_conv: str, where: str) -> list[i
     num_blocks = len({name.split(".")[1] for name in state if name.startswith("blocks.")})
     widths: list[int] = []
     for block in range(num_blocks):
-        first, last = (state.get(f"blocks.{block}.0.{conv}.weight") for conv in ("conv1", last_conv))
-        if first is None or last is None:
-            raise CheckpointError(f"{where}: blocks.{block}.0 lacks conv1 or {last_conv}; it is no BigGAN.")
+        first, last = (
+            require_weight(state, f"blocks.{block}.0.{conv}.weight", 4, where)
+            for conv in ("conv1", last_conv)
+        )
         widths = widths or [first.shape[1]]
         widths.append(last.shape[0])
     return widths

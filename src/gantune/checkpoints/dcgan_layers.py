@@ -1,5 +1,6 @@
 """Infer the layers of a DCGAN generator from the names and shapes of a state dict."""
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ from gantune.errors import CheckpointError
 MAX_IMG_CHANNELS = 4
 # The rate of a dropout is not in a checkpoint; this is torch's default, and it acts in training only.
 DROPOUT_RATE = 0.5
+_POSITION = re.compile(r"[0-9]{1,4}$")
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ def _infer_geometry(weight: Tensor, width: int, what: str, *, is_first: bool) ->
         return {**plain, "padding": kernel // 2, "transposed": False}
     raise CheckpointError(
         f"{what} has shape {shape} after {width} channels; its stride cannot be told. Readable are "
-        "transposed convolutions of kernel 2, 4, 5, 6 (stride 2) and plain ones of odd kernel that change the "
-        "width."
+        "transposed convolutions of kernel 2, 4, 5, 6 (stride 2) and plain ones of odd kernel that change "
+        "the width."
     )
 
 
@@ -131,7 +133,7 @@ def _find_dropouts(layers: StoredLayers, norms: dict[str, str], where: str) -> s
     for prefix, following in pairwise(layers.convolutions):
         parent, _, index = prefix.rpartition(".")
         next_parent, _, next_index = following.rpartition(".")
-        if parent != next_parent or not index.isdigit() or not next_index.isdigit():
+        if parent != next_parent or not (_POSITION.match(index) and _POSITION.match(next_index)):
             continue
         modules = int(next_index) - int(index) - 1
         expected = 2 if prefix in norms else 1

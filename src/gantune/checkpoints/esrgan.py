@@ -7,15 +7,15 @@ from torch import Tensor
 
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import CheckpointContent, Format, NetworkContent, Role
-from gantune.checkpoints.state_dict import find_state_dict
+from gantune.checkpoints.state_dict import find_state_dict, require_weight
 from gantune.errors import CheckpointError
 from gantune.networks.contract import Config
 
 IMG_CHANNELS = 3
 _WRAPPERS = ("params_ema", "params", "state_dict", "model_state_dict", "model")
-_SRVGG_NAMES = re.compile(r"body\.\d+\.(weight|bias)$")
+_SRVGG_NAMES = re.compile(r"body\.(\d{1,4})\.(?:weight|bias)$")
 # The names of the first ESRGAN release, by position of its outer Sequential …
-_FIRST_NAMES = re.compile(r"model\.(\d+)\.(weight|bias)$")
+_FIRST_NAMES = re.compile(r"model\.(\d{1,4})\.(weight|bias)$")
 _FIRST_BODY = re.compile(r"model\.1\.sub\.(\d+)\.RDB(\d)\.conv(\d)\.0\.(weight|bias)$")
 _FIRST_BODY_END = re.compile(r"model\.1\.sub\.(\d+)\.(weight|bias)$")
 # … and of its second one.
@@ -32,10 +32,10 @@ def infer_srvgg_config(state: dict[str, Tensor], where: str) -> Config:
 
     Networks without slopes are taken to use ReLU: their files do not tell it from a leaky one.
     """
-    positions = sorted({int(name.split(".")[1]) for name in state if re.match(r"body\.\d+\.", name)})
-    last = state.get(f"body.{positions[-1]}.weight") if positions else None
-    first = state.get("body.0.weight")
-    if first is None or last is None or first.dim() != 4 or last.dim() != 4 or positions[-1] < 2:
+    positions = sorted({int(match[1]) for name in state if (match := _SRVGG_NAMES.match(name))})
+    first = require_weight(state, "body.0.weight", 4, where)
+    last = require_weight(state, f"body.{positions[-1]}.weight", 4, where)
+    if positions[-1] < 2 or positions[-1] % 2:
         raise CheckpointError(
             f"{where} is no SRVGG: it needs convolutions body.0 to body.{{2n}}, found {positions}."
         )
@@ -56,12 +56,10 @@ def infer_srvgg_config(state: dict[str, Tensor], where: str) -> Config:
 
 def infer_rrdb_config(state: dict[str, Tensor], where: str) -> Config:
     """Infer the RRDB configuration from the shapes, by BasicSR's names; else raise `CheckpointError`."""
-    first, dense = state.get("conv_first.weight"), state.get("body.0.rdb1.conv1.weight")
-    last = state.get("conv_last.weight")
-    if first is None or dense is None or last is None or not first.dim() == dense.dim() == last.dim() == 4:
-        raise CheckpointError(
-            f"{where} is no RRDB: conv_first, body.0.rdb1.conv1 and conv_last must be there."
-        )
+    first, dense, last = (
+        require_weight(state, f"{name}.weight", 4, where)
+        for name in ("conv_first", "body.0.rdb1.conv1", "conv_last")
+    )
     unshuffle = isqrt(first.shape[1] // last.shape[0])
     if unshuffle**2 * last.shape[0] != first.shape[1]:
         raise CheckpointError(
