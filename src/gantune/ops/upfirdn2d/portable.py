@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gantune.ops.channel_groups import map_channel_groups
 from gantune.ops.choose import Form, never_refuses
 from gantune.ops.computing_dtype import cast, computing_dtype
 from gantune.ops.padding import Padding
@@ -19,12 +18,11 @@ MOST_TAPS_AS_2D = 4
 
 
 def upfirdn2d_portable(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> Tensor:
-    """Compute upfirdn2d by groups of channels; half precision is computed in float32."""
-    height, width = options.output_size(x.shape[2], x.shape[3], taps_y=1, taps_x=1)
-    plane_bytes = height * options.down_y * width * options.down_x * 4
-    return map_channel_groups(
-        x, lambda group, _: cast(resample_in_float(group, f, options), x.dtype), plane_bytes=plane_bytes
-    )
+    """Compute upfirdn2d in the memory format of `x`; half precision is computed in float32.
+
+    Channels-last is about twice as fast, but turning planes around costs more than that gains (measured).
+    """
+    return cast(resample_in_float(x, f, options), x.dtype)
 
 
 def resample_in_float(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> Tensor:
