@@ -143,7 +143,8 @@ def public_signatures_are_typed(path: str, tree: ast.Module) -> Iterator[str]:
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         typed = [argument for argument in named if argument.arg not in {"self", "cls"}]
         where = f"{function.lineno}: {function.name}"
-        if arguments.kwarg is not None:
+        # `**kwargs: P.kwargs` passes a typed signature on.
+        if arguments.kwarg is not None and not ast.unparse(arguments.kwarg).endswith(": P.kwargs"):
             yield f"{where} takes **{arguments.kwarg.arg}"
         annotations = [argument.annotation for argument in typed] + [function.returns]
         if any(annotation is None for annotation in annotations):

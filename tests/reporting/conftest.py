@@ -22,6 +22,7 @@ from gantune.records.candidate import (
     Measurement,
     Status,
 )
+from gantune.records.machine import Machine
 from gantune.records.plan import Plan, PlannedCandidate, Step
 from gantune.records.report import (
     ExtremeCheck,
@@ -194,16 +195,19 @@ def report() -> Report:
         gantune_version="0.1.0",
         created="2026-11-30 11:20 UTC",
         command="gantune optimize stylegan2-ffhq-1024.pkl --target cpu --out runs/ffhq",
-        machine={
-            "cpu": "AMD EPYC 9R14",
-            "cores": 2,
-            "memory_bytes": 33_285_996_544,
-            "instruction_sets": ["avx2", "avx512f", "avx512_vnni", "avx512_bf16"],
-            "libraries": {"torch": "2.13.0", "onnxruntime": "1.32.0", "openvino": "2026.4.1"},
-            "allocator": "glibc 2.36",
-            "is_virtual": True,
-            "governor": None,
-        },
+        machine=Machine(
+            processor="AMD EPYC 9R14",
+            architecture="x86_64",
+            num_cores=2,
+            instruction_sets=("avx2", "avx512f", "avx512_vnni", "avx512_bf16"),
+            memory_bytes=33_285_996_544,
+            operating_system="Linux 6.1",
+            c_library="glibc 2.36",
+            python="3.11.7",
+            allocator="glibc",
+            libraries={"torch": "2.13.0", "onnxruntime": "1.32.0", "openvino": "2026.4.1"},
+            environment={},
+        ),
         network=NetworkSummary(
             source="stylegan2-ffhq-1024.pkl",
             source_sha256="3b0c" * 16,

@@ -126,8 +126,9 @@ def test_text_from_a_checkpoint_cannot_become_markup(report: Report) -> None:
     hostile = '"><script>alert(1)</script>'
     best = report.candidates[0].model_copy(update={"name": hostile, "reason": hostile})
     network = report.network.model_copy(update={"source": hostile, "facts": {hostile: hostile}})
+    machine = report.machine.model_copy(update={"libraries": {hostile: hostile}})
     changed = report.model_copy(
-        update={"network": network, "candidates": (best,), "best": best, "machine": {hostile: hostile}}
+        update={"network": network, "candidates": (best,), "best": best, "machine": machine}
     )
     assert "<script>alert" not in render_page(changed, [])
 

@@ -1,18 +1,18 @@
 """The terminal summary names the gain against both baselines, each candidate and its reason."""
 
 from gantune.records.report import Report
-from gantune.reporting import summarize
+from gantune.reporting import plan_text, report_text
 
 
 def test_the_gain_is_stated_against_both_baselines(report: Report) -> None:
-    text = summarize(report)
+    text = report_text(report)
     assert "9.34× (9.06–9.71) against the original as users have it" in text
     assert "3.40× (3.30–3.54) against the original with the tuned allocator" in text
     assert "image quality 46.3 dB" in text
 
 
 def test_every_candidate_has_a_line_with_its_reason(report: Report) -> None:
-    lines = summarize(report).splitlines()
+    lines = report_text(report).splitlines()
     for candidate in report.candidates:
         line = next(line for line in lines if f"  {candidate.name}  " in line)
         assert line.startswith(candidate.status)
@@ -20,10 +20,17 @@ def test_every_candidate_has_a_line_with_its_reason(report: Report) -> None:
 
 
 def test_nothing_kept_ends_with_the_verdict(unfinished_report: Report) -> None:
-    text = summarize(unfinished_report)
+    text = report_text(unfinished_report)
     assert "best:" not in text
     assert text.splitlines()[-1] == unfinished_report.verdict
 
 
 def test_the_text_is_plain(report: Report) -> None:
-    assert summarize(report).replace("\n", "").isprintable()
+    assert report_text(report).replace("\n", "").isprintable()
+
+
+def test_a_plan_names_what_is_tried_and_what_is_not(report: Report) -> None:
+    lines = plan_text(report.plan).splitlines()
+    assert lines[0].endswith("stylegan2 for cpu, goal latency, budget min psnr db 40")
+    assert [line[:4] for line in lines[3:]] == ["try "] * 7 + ["skip"]
+    assert lines[-1].endswith("This CPU has no FP16 arithmetic: half precision would be emulated.")

@@ -10,7 +10,7 @@ StepKind = Literal["transform", "export", "engine", "environment"]
 class Step(BaseModel):
     """One change: a transform, an export, an engine or an environment setting, with its options."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: StepKind
     name: str
@@ -20,7 +20,7 @@ class Step(BaseModel):
 class PlannedCandidate(BaseModel):
     """One line of the decision tree: what to try and the rule that proposes or skips it."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     engine: str
@@ -31,11 +31,14 @@ class PlannedCandidate(BaseModel):
 
 
 class Plan(BaseModel):
-    """Everything a run does; `gantune optimize --plan plan.yaml` replays it."""
+    """Everything a run does; `gantune optimize --plan plan.yaml` replays it.
 
-    model_config = ConfigDict(frozen=True)
+    People edit plans by hand, so an unknown key is refused, never dropped.
+    """
 
-    schema_version: int = 1
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
     source: str
     source_sha256: str
     family: str

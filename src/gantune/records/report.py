@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from gantune.records.candidate import Baseline, Candidate
+from gantune.records.machine import Machine
 from gantune.records.plan import Plan
 
 
@@ -71,15 +72,15 @@ class ExtremeCheck(BaseModel):
 
 
 class Report(BaseModel):
-    """The content of `report.json`."""
+    """The content of `report.json`; another `schema_version` than this one is refused when read."""
 
     model_config = ConfigDict(frozen=True)
 
-    schema_version: int = 1
+    schema_version: Literal[1] = 1
     gantune_version: str
     created: str
     command: str
-    machine: dict[str, object]
+    machine: Machine
     network: NetworkSummary
     plan: Plan
     image_error: Literal["range", "snr"]

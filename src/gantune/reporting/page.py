@@ -42,7 +42,7 @@ def render_page(report: Report, samples: Sequence[Sample]) -> str:
         if report.spectra
         else [],
         layers=sorted(enumerate(report.layers), key=lambda item: -item[1].time_ms)[:NUM_LAYERS],
-        machine=flatten_facts(report.machine),
+        machine=flatten_facts(report.machine.model_dump(exclude_none=True)),
     )
 
 

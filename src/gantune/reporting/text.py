@@ -1,11 +1,27 @@
-"""The report as a few plain lines for a terminal."""
+"""The plan and the report as a few plain lines for a terminal."""
 
 from gantune.records.candidate import Candidate, Interval
+from gantune.records.plan import Plan
 from gantune.records.report import Report
 from gantune.reporting.figures import ABSENT, write_value
 
 
-def summarize(report: Report) -> str:
+def plan_text(plan: Plan) -> str:
+    """Write what would be tried and why, one line a candidate, and what would not."""
+    bounds = ", ".join(f"{name.replace('_', ' ')} {bound:g}" for name, bound in plan.budget.items())
+    lines = [
+        f"{plan.source}: {plan.family} for {plan.target}, goal {plan.goal}, budget {bounds or 'none'}",
+        f"batch {plan.batch}, {plan.threads} threads, {plan.rounds} rounds, seed {plan.seed}",
+        "",
+    ]
+    width = max((len(candidate.name) for candidate in plan.candidates), default=0)
+    for candidate in plan.candidates:
+        sign = "skip" if candidate.is_skipped else "try "
+        lines.append(f"{sign}  {candidate.name.ljust(width)}  {candidate.why}")
+    return "\n".join(lines)
+
+
+def report_text(report: Report) -> str:
     """Write the verdict, what was gained, and one line a candidate; no color, no control characters."""
     network = report.network
     lines = [
