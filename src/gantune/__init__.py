@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gantune import ops as ops
     from gantune import runtime as runtime
+    from gantune.checkpoints import convert as convert
+    from gantune.checkpoints import load as load
+    from gantune.checkpoints import load_checkpoint as load_checkpoint
+    from gantune.quality.gate import Budget as Budget
 
 # Each public name and the module that holds it; a name equal to its module's last part is the module itself.
 _HOMES = {
+    "Budget": "gantune.quality.gate",
+    "convert": "gantune.checkpoints",
+    "load": "gantune.checkpoints",
+    "load_checkpoint": "gantune.checkpoints",
     "ops": "gantune.ops",
     "runtime": "gantune.runtime",
 }
