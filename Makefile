@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup axe demo test test-slow check format bench bench-ops
+.PHONY: setup axe real demo test test-slow check format bench bench-ops
 
 setup: $(VENV)/.ready
 
@@ -22,7 +22,11 @@ $(AXE):
 	mkdir -p .cache/axe-core
 	cd .cache/axe-core && npm pack --silent axe-core@$(AXE_VERSION) && tar -xzf axe-core-$(AXE_VERSION).tgz
 
-demo: setup
+# Real networks and photographs for the demo, the benchmarks and the tests that name them.
+real: setup
+	$(BIN)/python scripts/fetch_real_inputs.py
+
+demo: real
 	$(BIN)/python scripts/demo.py
 
 test: setup
@@ -41,7 +45,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup
+bench: real
 	$(BIN)/python benchmarks/bench.py
 
 bench-ops: setup
