@@ -19,5 +19,11 @@ def convert(
     from gantune import checkpoints
 
     result = checkpoints.convert(file, out, overwrite=overwrite)
-    facts: dict[str, object] = {"written": str(out), "max_abs_error": result}
+    facts: dict[str, object] = {
+        "written": str(result.out),
+        "format": result.source_format,
+        "networks": ", ".join(result.networks),
+        "max_abs": result.max_abs,
+        "bound": result.bound,
+    }
     print_json(facts) if json else print_facts(facts)

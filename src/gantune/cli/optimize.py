@@ -20,7 +20,9 @@ def optimize(
     target: Annotated[str, typer.Option(help="Where it will run: cpu.")] = "cpu",
     goal: Annotated[Goal, typer.Option(help="What to improve.")] = "latency",
     precision: Annotated[Precision, typer.Option(help="fp32 keeps only exact candidates.")] = "any",
-    min_psnr: Annotated[float, typer.Option("--min-psnr", help="Smallest image error allowed, in dB.")] = 40.0,
+    min_psnr: Annotated[
+        float, typer.Option("--min-psnr", help="Smallest image error allowed, in dB.")
+    ] = 40.0,
     max_spectrum: Annotated[float | None, typer.Option(help="Largest spectrum change, in dB.")] = None,
     max_latency_ms: Annotated[float | None, typer.Option(help="Largest median latency.")] = None,
     max_peak_bytes: Annotated[int | None, typer.Option(help="Largest peak memory.")] = None,

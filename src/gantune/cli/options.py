@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is already there.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Threads (default: all cores).")]

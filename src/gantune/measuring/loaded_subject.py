@@ -125,6 +125,7 @@ def _count_tensor_bytes() -> int:
     """Add up the storages of all tensors that Python can reach, each storage once."""
     import torch
 
-    tensors = [found for found in gc.get_objects() if issubclass(type(found), torch.Tensor)]
+    # Exactly these types: the fake tensors that a loaded program keeps for its shapes hold no memory.
+    tensors = [found for found in gc.get_objects() if type(found) in (torch.Tensor, torch.nn.Parameter)]
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
     return sum(storages.values())

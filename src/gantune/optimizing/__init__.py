@@ -1,1 +1,6 @@
 """Optimizing: try a change, measure it, keep or undo it, and show the result."""
+
+from gantune.optimizing.loop import Result, make_plan, run_plan
+from gantune.optimizing.options import OptimizeOptions
+
+__all__ = ["OptimizeOptions", "Result", "make_plan", "run_plan"]
