@@ -1,0 +1,45 @@
+"""Print a table of figures, write `benchmarks/results/<target>.json`, and say whether every bar is met."""
+
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+
+from gantune.machine import describe_machine
+from gantune.records.figures import Figure, FigureTable
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def publish(target: str, rows: list[Figure]) -> int:
+    """Return the exit status: 1 when a row misses its bar."""
+    table = FigureTable(
+        target=target,
+        machine=describe_machine(),
+        commit=read_commit(),
+        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        rows=tuple(rows),
+    )
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{target}.json").write_text(table.model_dump_json(indent=1) + "\n")
+    print_table(rows)
+    missed = [row.name for row in rows if row.met is False]
+    for name in missed:
+        print(f"MISSED: {name}")
+    return 1 if missed else 0
+
+
+def read_commit() -> str:
+    """Name the commit that was measured, with `-dirty` where the tree had changes."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def print_table(rows: list[Figure]) -> None:
+    """Print the rows in columns, the figure before its interval and bar."""
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        value = "–" if row.value is None else f"{row.value:,.3g} {row.unit}"
+        interval = "" if row.low is None or row.high is None else f"({row.low:.3g}–{row.high:.3g})"
+        verdict = {True: "met", False: "MISSED", None: ""}[row.met]
+        print(f"{row.name:<{width}}  {value:>14} {interval:<15} {row.bar or '':<12} {verdict}")
