@@ -50,6 +50,15 @@ def test_a_different_way_to_the_same_output_is_no_divergence() -> None:
     assert find_divergence(network, other, INPUTS) is None
 
 
+def test_an_operation_in_place_does_not_blame_the_layer_before_it() -> None:
+    layer = nn.Linear(4, 4).double()
+    network = nn.Sequential(layer, nn.ReLU(inplace=True))
+    other = nn.Sequential(copy.deepcopy(layer), nn.LeakyReLU(0.5, inplace=True))
+    found = find_divergence(network, other, {"input": INPUTS["input"].double()})
+    assert found is not None
+    assert found.name == "1"
+
+
 class Overflowing(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return (x.half() * 1e5).float()
