@@ -1,5 +1,6 @@
 """Write a network as a torch.export program, which runs without gantune's networks."""
 
+import warnings
 from pathlib import Path
 
 import torch
@@ -34,7 +35,10 @@ def export_program(
         raise ExportError(f"The network cannot be traced by torch.export: {reason}") from error
     _check_no_randomness(program)
     try:
-        torch.export.save(program, path)
+        with warnings.catch_warnings():
+            # The archive takes a channels-last tensor for a part of a larger one; it is written whole.
+            warnings.filterwarnings("ignore", message="No complete tensor found", category=UserWarning)
+            torch.export.save(program, path)
     except OSError as error:
         raise StorageError(f"{path} could not be written: {error.strerror}.") from error
     return traced

@@ -2,12 +2,22 @@
 
 from torch import nn
 
+from gantune.networks.biggan_layers import ConditionalNorm, StoredNorm
+from gantune.networks.dcgan import DCGANLayer
 from gantune.networks.equalized import EqualizedConv2d, EqualizedLinear
+from gantune.networks.spectral_norm import SpectralConv2d, SpectralLinear
 from gantune.networks.stylegan2_synthesis import ToRgbLayer
 from gantune.transforms.frozen_layers import (
     FrozenConv2d,
     fold_torgb_gain,
     freeze_linear,
+)
+from gantune.transforms.frozen_norms import (
+    FrozenConditionalNorm,
+    fold_batch_norm,
+    freeze_spectral_convolution,
+    freeze_spectral_linear,
+    freeze_stored_norm,
 )
 from gantune.transforms.module_tree import NetworkT, copy_network, replace_modules
 
@@ -19,6 +29,8 @@ def freeze(network: NetworkT) -> NetworkT:
     for module in copied.modules():
         if isinstance(module, ToRgbLayer):
             fold_torgb_gain(module)
+        elif isinstance(module, DCGANLayer):
+            fold_batch_norm(module)
     replace_modules(copied, _freeze_module)
     return copied
 
@@ -28,4 +40,12 @@ def _freeze_module(module: nn.Module) -> nn.Module | None:
         return freeze_linear(module)
     if isinstance(module, EqualizedConv2d) and module.down == 1:
         return FrozenConv2d(module)
+    if isinstance(module, ConditionalNorm):
+        return FrozenConditionalNorm(module)
+    if isinstance(module, StoredNorm):
+        return freeze_stored_norm(module)
+    if isinstance(module, SpectralConv2d):
+        return freeze_spectral_convolution(module)
+    if isinstance(module, SpectralLinear):
+        return freeze_spectral_linear(module)
     return None

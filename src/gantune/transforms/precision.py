@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from gantune.errors import UnsupportedError, UsageError
+from gantune.transforms.constant_convolution import ConstantConvolution
 from gantune.transforms.module_tree import NetworkT, copy_network, replace_modules
-from gantune.transforms.static_layers import ConstantConvolution
 from gantune.transforms.up_convolution import UpConvolution
 
 Dtype = Literal["bf16", "fp16"]

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from gantune.networks.stylegan2_synthesis import ModulatedLayer, NoiseMode, ToRgbLayer
 from gantune.ops import bias_act
+from gantune.transforms.constant_convolution import ConstantConvolution
 from gantune.transforms.frozen_layers import HOMOGENEOUS, activate
 from gantune.transforms.up_convolution import UpConvolution
 
@@ -78,19 +79,6 @@ class StaticModulatedLayer(nn.Module):
         if noise is None and noise_mode == "random":
             noise = torch.randn_like(self.noise_const)
         return (self.noise_const if noise is None else noise) * self.noise_strength + bias
-
-
-class ConstantConvolution(nn.Module):
-    """A convolution with a constant weight and no bias."""
-
-    def __init__(self, weight: Tensor, *, padding: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(weight.clone())
-        self.padding = padding
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Correlate x [N, C, H, W] with the weight."""
-        return F.conv2d(x, self.weight, padding=self.padding)
 
 
 class StaticToRgbLayer(nn.Module):

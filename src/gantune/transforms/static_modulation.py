@@ -12,7 +12,9 @@ from torch import nn
 
 from gantune.errors import UnsupportedError
 from gantune.networks.stylegan2_synthesis import ModulatedLayer, ToRgbLayer
+from gantune.networks.stylegan3_synthesis import AliasFreeLayer
 from gantune.transforms.module_tree import NetworkT, copy_network, replace_modules
+from gantune.transforms.static_alias_free import StaticAliasFreeLayer
 from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLayer
 
 
@@ -36,4 +38,6 @@ def _make_static(module: nn.Module) -> nn.Module | None:
         return StaticModulatedLayer(module)
     if isinstance(module, ToRgbLayer):
         return StaticToRgbLayer(module)
+    if isinstance(module, AliasFreeLayer):
+        return StaticAliasFreeLayer(module)
     return None

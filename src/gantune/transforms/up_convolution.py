@@ -72,9 +72,10 @@ class UpConvolution(nn.Module):
         if self.filter is not None:
             return F.conv_transpose2d(x, self.weight, stride=2)
         before, after = self.padding
-        crop = min(-before, -after)
+        crop = max(0, min(-before, -after))
         y = F.conv_transpose2d(x, self.weight, stride=2, padding=crop)
-        return y if before == after else F.pad(y, [before + crop, after + crop, before + crop, after + crop])
+        rest = (before + crop, after + crop)
+        return y if rest == (0, 0) else F.pad(y, [*rest, *rest])
 
 
 def _prepare(weight: Tensor, resample_filter: Tensor, form: Form) -> _Steps:
@@ -107,6 +108,8 @@ def _convolve(kernel: Tensor, plane: Tensor) -> Tensor:
 
 def _divide_by_box(plane: Tensor) -> Tensor | None:
     """Return q with q ⊛ [[1, 1], [1, 1]] = plane, or None where there is none."""
+    if plane.shape[-1] < 2:
+        return None
     rest = plane
     for _ in range(2):
         rows = [torch.zeros_like(rest[0])]
