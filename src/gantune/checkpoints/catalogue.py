@@ -3,6 +3,7 @@
 from gantune.checkpoints import biggan, dcgan, esrgan, ncnn, nvidia, rosinality, safetensors_file, tensorflow
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import Format
+from gantune.checkpoints.inert import InertGlobal, InertObject, describe_value
 from gantune.errors import CheckpointError
 
 FORMATS: tuple[Format, ...] = (
@@ -15,6 +16,8 @@ FORMATS: tuple[Format, ...] = (
     dcgan.FORMAT,
     ncnn.FORMAT,
 )
+
+_MAX_SHOWN = 6
 
 
 def identify_format(file: CheckpointFile) -> Format:
@@ -32,10 +35,22 @@ def _describe_failure(file: CheckpointFile) -> str:
     known = "; ".join(format_.description for format_ in FORMATS)
     found = {
         "empty": "an empty file",
-        "torch": "a torch file with another layout",
-        "pickle": "a pickle with another layout",
+        "torch": "a torch file that holds",
+        "pickle": "a pickle that holds",
         "safetensors": "a safetensors file that `gantune convert` did not write",
         "text": "a text file",
         "other": "data of an unknown kind",
     }[file.container]
+    if file.container in ("torch", "pickle"):
+        found = f"{found} {_describe_payload(file.payload)}"
     return f"{file.path} is not a checkpoint gantune knows: it is {found}. It reads {known}."
+
+
+def _describe_payload(payload: object) -> str:
+    if not isinstance(payload, dict):
+        return describe_value(payload)
+    keys = ", ".join(repr(key)[:40] for key in list(payload)[:_MAX_SHOWN]) or "nothing"
+    unknown = {
+        describe_value(value) for value in payload.values() if isinstance(value, InertGlobal | InertObject)
+    }
+    return f"a dictionary of {keys}" + "".join(f"; {part}" for part in sorted(unknown)[:_MAX_SHOWN])

@@ -18,11 +18,12 @@ def _build_dictionary(arguments: tuple[object, ...], budget: ReadingBudget) -> d
     if isinstance(pairs, InertGlobal):
         return result  # the factory of a defaultdict
     if isinstance(pairs, dict):
-        return dict(pairs)
+        pairs = list(pairs.items())
     if not isinstance(pairs, list | tuple):
         raise CheckpointError(
             f"The pickle makes a dictionary of {describe_value(pairs)}: it is damaged or hostile."
         )
+    budget.spend_operations(len(pairs))
     for key, value in pairs:
         result[_checked_key(key, budget)] = value
     return result
@@ -32,7 +33,21 @@ def _build_set(arguments: tuple[object, ...], budget: ReadingBudget) -> set[obje
     items = arguments[0] if arguments else ()
     if not isinstance(items, list | tuple):
         raise CheckpointError(f"The pickle makes a set of {describe_value(items)}: it is damaged or hostile.")
+    budget.spend_operations(len(items))
     return {_checked_key(item, budget) for item in items}
+
+
+def _build_frozenset(arguments: tuple[object, ...], budget: ReadingBudget) -> frozenset[object]:
+    return frozenset(_build_set(arguments, budget))
+
+
+def _build_bytes(arguments: tuple[object, ...], budget: ReadingBudget) -> bytes:
+    """Make empty bytes, which protocol 2 writes as a call, or the bytes of a bytearray."""
+    data = arguments[0] if arguments else b""
+    if not isinstance(data, bytes | memoryview):
+        raise CheckpointError(f"The pickle makes bytes of {describe_value(data)}: it is damaged or hostile.")
+    budget.spend_bytes(len(data), "bytes")
+    return bytes(data)
 
 
 def _checked_key(key: object, budget: ReadingBudget) -> object:
@@ -49,11 +64,12 @@ def _build_record(arguments: tuple[object, ...], _: ReadingBudget) -> AttributeR
     return AttributeRecord()
 
 
-def _encode_text(arguments: tuple[object, ...], _: ReadingBudget) -> bytes:
+def _encode_text(arguments: tuple[object, ...], budget: ReadingBudget) -> bytes:
     """Turn text back into the bytes that protocol 2 wrote as text."""
     text, encoding = arguments
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
         raise CheckpointError("The pickle encodes text in an unknown way: it is damaged or hostile.")
+    budget.spend_bytes(len(text), "bytes written as text")
     return text.encode("latin-1")
 
 
@@ -78,6 +94,12 @@ CONTAINER_BUILDERS: Final[Mapping[str, Builder]] = {
     "argparse.Namespace": _build_record,
     "builtins.set": _build_set,
     "__builtin__.set": _build_set,
+    "builtins.frozenset": _build_frozenset,
+    "__builtin__.frozenset": _build_frozenset,
+    "builtins.bytes": _build_bytes,
+    "__builtin__.bytes": _build_bytes,
+    "builtins.bytearray": _build_bytes,
+    "__builtin__.bytearray": _build_bytes,
     "_codecs.encode": _encode_text,
     "copyreg._reconstructor": _reconstruct_object,
     "copy_reg._reconstructor": _reconstruct_object,

@@ -107,6 +107,8 @@ def _load_nested(arguments: tuple[object, ...], budget: ReadingBudget) -> object
         raise CheckpointError(
             f"The pickle loads a tensor from {describe_value(arguments)}: it is damaged or hostile."
         )
+    # The same bytes may be loaded again and again from the memo, so they count each time.
+    budget.spend_bytes(len(data), "a nested torch file")
     return read_legacy_torch(memoryview(data), budget)
 
 

@@ -13,6 +13,9 @@ from gantune.checkpoints.content import CheckpointContent, Role
 from gantune.checkpoints.restore import restore_network
 from gantune.errors import CheckpointError, UnsupportedError
 
+# What a reader meets in weights of unexpected rank, number or kind.
+_MISFIT = (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError)
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -78,3 +81,11 @@ def read_content(path: str | PathLike[str]) -> CheckpointContent:
         return identify_format(file).read(file)
     except OSError as error:
         raise CheckpointError(f"{file.path} cannot be read ({error.strerror}).") from error
+    except CheckpointError as error:
+        if str(file.path) in str(error):
+            raise
+        raise CheckpointError(f"{file.path}: {error}") from error
+    except _MISFIT as error:
+        raise CheckpointError(
+            f"{file.path} is damaged: its parts are not what its format needs ({error!r})."
+        ) from error

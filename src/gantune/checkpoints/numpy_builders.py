@@ -14,6 +14,7 @@ from gantune.errors import CheckpointError
 _CODES: Final = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 _ORDERS: Final[Mapping[object, Literal["<", ">", "="]]] = {"<": "<", ">": ">", "=": "=", "|": "="}
 _MAX_DIMENSIONS: Final = 32
+_MAX_SCALAR: Final = 16
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
 
@@ -52,7 +53,7 @@ def _build_empty_array(arguments: tuple[object, ...], _: ReadingBudget) -> Array
 
 def _build_scalar(arguments: tuple[object, ...], _: ReadingBudget) -> object:
     dtype, data = arguments
-    if not isinstance(dtype, DtypeRecord):
+    if not isinstance(dtype, DtypeRecord) or not isinstance(data, str | bytes) or len(data) > _MAX_SCALAR:
         raise CheckpointError(f"The pickle holds a numpy number of {describe_value(dtype)}.")
     return np.frombuffer(_as_buffer(data), dtype=dtype.resolve(), count=1)[0].item()
 
@@ -77,6 +78,8 @@ def fill_array(array: Array, state: object, budget: ReadingBudget) -> None:
             f"The pickle holds a numpy array of {describe_value(dtype)}; only plain numbers are read."
         )
     sizes = checked_sizes(shape)
+    if isinstance(data, str):
+        budget.spend_bytes(len(data), "array bytes written as text")
     buffer = _as_buffer(data)
     resolved = dtype.resolve()
     if math.prod(sizes) * resolved.itemsize != len(buffer):

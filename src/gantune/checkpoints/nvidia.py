@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gantune.checkpoints.channel_widths import fit_channel_widths
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import CheckpointContent, Format, NetworkContent, Role
-from gantune.checkpoints.inert import describe_value
+from gantune.checkpoints.inert import InertObject, describe_value
 from gantune.checkpoints.module_tree import ModuleRecord, collect_tensors, read_module
 from gantune.checkpoints.plain_values import plain_dictionary
 from gantune.errors import CheckpointError
@@ -20,7 +20,7 @@ def _recognizes(file: CheckpointFile) -> bool:
         return False
     payload = file.payload
     if isinstance(payload, dict):
-        return any(read_module(payload.get(name)) is not None for name in ("G_ema", "G"))
+        return any(isinstance(payload.get(name), InertObject) for name in ("G_ema", "G"))
     module = read_module(payload)
     return module is not None and module.child("synthesis") is not None
 

@@ -2,16 +2,21 @@
 
 from gantune.errors import CheckpointError
 
-MAX_OPERATIONS = 4_000_000
+MAX_OPERATIONS = 2_000_000
 MAX_UNUSUAL_KEYS = 20_000
+_BYTES_PER_FILE_BYTE = 3
 _SLACK_BYTES = 65536
 
 
 class ReadingBudget:
-    """Count bytes built, pickle operations and unusual keys; refuse more than an honest file needs."""
+    """Count bytes built, pickle operations and unusual keys; refuse more than an honest file needs.
+
+    A tensor nested in a pickle is counted twice, as bytes and as numbers: three times the file is
+    room for all.
+    """
 
     def __init__(self, file_bytes: int) -> None:
-        self._bytes_left = file_bytes + _SLACK_BYTES
+        self._bytes_left = _BYTES_PER_FILE_BYTE * file_bytes + _SLACK_BYTES
         self._operations_left = MAX_OPERATIONS
         self._unusual_keys_left = MAX_UNUSUAL_KEYS
 
@@ -23,9 +28,9 @@ class ReadingBudget:
             )
         self._bytes_left -= count
 
-    def spend_operation(self) -> None:
-        """Count one pickle operation, of this pickle or of one nested in it."""
-        self._operations_left -= 1
+    def spend_operations(self, count: int = 1) -> None:
+        """Count pickle operations, of this pickle or of one nested in it; copying an item counts as one."""
+        self._operations_left -= count
         if self._operations_left < 0:
             raise CheckpointError(
                 f"The pickle has more than {MAX_OPERATIONS} operations, more than any checkpoint needs."

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gantune.checkpoints.content import NetworkContent, Role
-from gantune.errors import CheckpointError, UsageError
+from gantune.errors import CheckpointError, UnsupportedError, UsageError
 from gantune.networks.catalogue import build_network, find_family
 from gantune.networks.contract import Config
 
@@ -16,6 +16,7 @@ _DERIVED = ("resample_filter", "up_filter", "down_filter")
 
 _MAX_NUMBER = 2**24
 _MAX_COUNT = 1024
+_COUNTS = ("num_", "filter_size", "lrelu_upsampling", "margin_size", "conv_kernel", "kernel_size")
 _MAX_SHOWN = 3
 
 
@@ -32,7 +33,7 @@ def restore_network(content: NetworkContent, role: Role) -> nn.Module:
         expected = _expected_shapes(content, kind)
         state = _matched_state(state, expected)
         network = build_network(content.family, content.config, role=kind)  # type: ignore[arg-type]
-    except UsageError as error:
+    except (UsageError, UnsupportedError) as error:
         raise CheckpointError(f"The checkpoint describes a network gantune cannot build: {error}") from error
     network.load_state_dict(state, strict=False)
     return network
@@ -49,7 +50,7 @@ def _expected_shapes(content: NetworkContent, kind: str) -> dict[str, tuple[int,
     with torch.device("meta"):
         try:
             network = build(**content.config)
-        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
             raise CheckpointError(f"The checkpoint describes an impossible network: {error}") from error
     return {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
 
@@ -116,7 +117,7 @@ def _check_numbers(value: object, key: str) -> None:
     elif isinstance(value, bool) or not isinstance(value, int | float):
         return
     elif not math.isfinite(value) or not 0 <= abs(value) <= (
-        _MAX_COUNT if key.startswith("num_") else _MAX_NUMBER
+        _MAX_COUNT if key.startswith(_COUNTS) else _MAX_NUMBER
     ):
         raise CheckpointError(
             f"The checkpoint claims {key} = {value}, which no network has: damaged or hostile."

@@ -53,16 +53,22 @@ def read_pickle_file(path: Path, builders: Mapping[str, Builder]) -> object:
 
     Raises `CheckpointError` for a damaged or hostile file.
     """
-    with path.open("rb") as stream:
-        # The mapping lives as long as a view of it does; a 300 MB pickle is never copied as a whole.
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    value, _ = read_pickle(memoryview(mapped), ReadingBudget(len(mapped)), builders=builders)
+    data = map_file(path)
+    value, _ = read_pickle(data, ReadingBudget(len(data)), builders=builders)
     return value
+
+
+def map_file(path: Path) -> memoryview:
+    """Return the bytes of a file without reading them; the mapping lives as long as a view of it does."""
+    if path.stat().st_size == 0:
+        raise CheckpointError(f"{path} is empty; download or copy it again.")
+    with path.open("rb") as stream:
+        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _run(machine: PickleMachine) -> object:
     while True:
-        machine.budget.spend_operation()
+        machine.budget.spend_operations()
         code = machine.take(1)[0]
         if code == STOP:
             return machine.stack.pop()

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import ROLES, CheckpointContent, Format, NetworkContent, Role
+from gantune.checkpoints.plain_values import plain_dictionary
 from gantune.errors import CheckpointError, StorageError
 
 FORMAT_VERSION: Final = 1
@@ -143,7 +144,7 @@ def _described_networks(file: CheckpointFile) -> dict[Role, NetworkContent]:
             raise CheckpointError(
                 f"{file.path} describes its {role} without family and config; convert it again."
             )
-        networks[role] = NetworkContent(family, config, {})
+        networks[role] = NetworkContent(family, plain_dictionary(config), {})
     if "generator" not in networks:
         raise CheckpointError(f"{file.path} describes no generator; convert it again.")
     return networks

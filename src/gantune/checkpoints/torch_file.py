@@ -1,6 +1,5 @@
 """Read a file written by `torch.save`, zip format (since 1.6) or legacy, without running any of it."""
 
-import mmap
 import struct
 import zipfile
 from pathlib import Path
@@ -11,7 +10,7 @@ import torch
 from gantune.checkpoints.inert import describe_value
 from gantune.checkpoints.legacy_torch import FLAT_BUILDERS, copy_bytes, read_legacy_torch
 from gantune.checkpoints.reading_budget import ReadingBudget
-from gantune.checkpoints.safe_pickle import read_pickle
+from gantune.checkpoints.safe_pickle import map_file, read_pickle
 from gantune.checkpoints.tensor_builders import Storage, storage_dtype
 from gantune.errors import CheckpointError
 
@@ -33,10 +32,11 @@ def read_torch_file(path: Path) -> object:
     Raises `CheckpointError` for a file that is truncated, damaged, hostile, or claims more than its own size.
     """
     with path.open("rb") as stream:
-        if stream.read(4) == ZIP_SIGNATURE:
-            return _read_zip(path)
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    return read_legacy_torch(memoryview(mapped), ReadingBudget(len(mapped)))
+        is_zip = stream.read(4) == ZIP_SIGNATURE
+    if is_zip:
+        return _read_zip(path)
+    data = map_file(path)
+    return read_legacy_torch(data, ReadingBudget(len(data)))
 
 
 def _read_zip(path: Path) -> object:
