@@ -63,7 +63,7 @@ def read_ncnn(path: Path) -> list[NcnnLayer]:
     producers: dict[str, int] = {}
     layers: list[NcnnLayer] = []
     for line_number, line in enumerate(lines[2:], start=3):
-        where = f"{param} line {line_number}"
+        where = f"{param.name} line {line_number}"
         kind, name, inputs, outputs, params = _parse_layer(line, where)
         missing = [blob for blob in inputs if blob not in producers]
         if missing:
@@ -82,18 +82,18 @@ def read_ncnn(path: Path) -> list[NcnnLayer]:
 
 def _read_lines(param: Path) -> list[str]:
     if param.stat().st_size > MAX_PARAM_BYTES:
-        raise CheckpointError(f"{param} is larger than {MAX_PARAM_BYTES} bytes; an ncnn graph never is.")
+        raise CheckpointError(f"{param.name} is larger than {MAX_PARAM_BYTES} bytes; an ncnn graph never is.")
     try:
         lines = [line for line in param.read_text(encoding="ascii").splitlines() if line.strip()]
     except UnicodeDecodeError as error:
         raise CheckpointError(
-            f"{param} is not text; an ncnn .param file starts with {PARAM_MAGIC}."
+            f"{param.name} is not text; an ncnn .param file starts with {PARAM_MAGIC}."
         ) from error
     if len(lines) < 3 or lines[0].strip() != PARAM_MAGIC:
-        raise CheckpointError(f"{param} is not an ncnn graph: its first line must be {PARAM_MAGIC}.")
+        raise CheckpointError(f"{param.name} is not an ncnn graph: its first line must be {PARAM_MAGIC}.")
     counts = lines[1].split()
     if len(counts) != 2 or not counts[0].isdigit() or int(counts[0]) != len(lines) - 2:
-        raise CheckpointError(f"{param} line 2 says {lines[1]!r}, but {len(lines) - 2} layers follow.")
+        raise CheckpointError(f"{param.name} line 2 says {lines[1]!r}, but {len(lines) - 2} layers follow.")
     return lines
 
 
@@ -139,8 +139,8 @@ class _WeightReader:
             return {}
         if kind != "Convolution":
             raise CheckpointError(
-                f"{self.path.with_suffix('.param')}: layer {name} is a {kind}; gantune reads Convolution, "
-                f"PReLU, {', '.join(_WEIGHTLESS)}."
+                f"{self.path.with_suffix('.param').name}: layer {name} is a {kind}; readable are "
+                f"Convolution, PReLU, {', '.join(_WEIGHTLESS)}."
             )
         num_out, kernel_width = self._size(params, 0, name), self._size(params, 1, name)
         kernel_height = self._size(params, 11, name) if 11 in params else kernel_width
@@ -148,7 +148,7 @@ class _WeightReader:
         per_channel = num_out * kernel_height * kernel_width
         if size % per_channel:
             raise CheckpointError(
-                f"{self.path}: convolution {name} claims {size} weights, not a multiple of its "
+                f"{self.path.name}: convolution {name} claims {size} weights, not a multiple of its "
                 f"{num_out} × {kernel_height} × {kernel_width}."
             )
         weight = self._take_tagged(size, name)
@@ -162,7 +162,7 @@ class _WeightReader:
         left = self.data.size - self.offset
         if left:
             raise CheckpointError(
-                f"{self.path} holds {left} bytes after the last weight of its .param (byte {self.offset}); "
+                f"{self.path.name} holds {left} bytes after the last weight, from byte {self.offset}; "
                 "the two files do not belong together."
             )
 
@@ -170,7 +170,7 @@ class _WeightReader:
         value = params.get(key, (0.0,))[0]
         if not value.is_integer() or not 0 < value < 2**40:
             raise CheckpointError(
-                f"{self.path}: layer {name} has {key}={value:g}; a positive size must stand there."
+                f"{self.path.name}: layer {name} has {key}={value:g}; a positive size must stand there."
             )
         return int(value)
 
@@ -183,7 +183,7 @@ class _WeightReader:
             self._take_bytes(-self.offset % 4, name)
             return values
         raise CheckpointError(
-            f"{self.path}: {name} is stored in form 0x{tag:08X} at byte {self.offset - 4}; readable are "
+            f"{self.path.name}: {name} is stored in form 0x{tag:08X} at byte {self.offset - 4}; readable are "
             f"fp32 (0x{_TAG_FP32:08X}) and fp16 (0x{_TAG_FP16:08X}), not int8 or tables."
         )
 
@@ -192,14 +192,14 @@ class _WeightReader:
         raw = self._take_bytes(count * little.itemsize, name)
         values: Tensor = torch.from_numpy(raw.view(little).astype(np.float32))
         if not bool(torch.isfinite(values).all()):
-            raise CheckpointError(f"{self.path}: layer {name} has weights that are NaN or infinite.")
+            raise CheckpointError(f"{self.path.name}: layer {name} has weights that are NaN or infinite.")
         return values
 
     def _take_bytes(self, count: int, name: str) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
         end = self.offset + count
         if end > self.data.size:
             raise CheckpointError(
-                f"{self.path} ends at byte {self.data.size}, inside layer {name}, which needs bytes "
+                f"{self.path.name} ends at byte {self.data.size}, inside layer {name}, which needs bytes "
                 f"{self.offset} to {end}; the file is cut short or belongs to another .param."
             )
         taken = self.data[self.offset : end].copy()

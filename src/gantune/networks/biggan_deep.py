@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gantune.errors import UsageError
 from gantune.networks.biggan_layers import (
     ConditionalNorm,
     SelfAttention,
@@ -113,6 +114,10 @@ class BottleneckBlock(nn.Module):
         self, width_in: int, width_out: int, condition_width: int, *, bottleneck: int, doubles: bool
     ) -> None:
         super().__init__()
+        if not 1 <= bottleneck <= width_in:
+            raise UsageError(
+                f"A bottleneck of {width_in} // {bottleneck} channels is none; allowed: 1 to {width_in}."
+            )
         self.width_out = width_out
         self.doubles = doubles
         hidden = width_in // bottleneck

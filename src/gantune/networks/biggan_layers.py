@@ -61,6 +61,8 @@ class SelfAttention(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
+        if width < 8:
+            raise UsageError(f"Attention on {width} channels has no keys; it needs at least 8.")
         self.theta = SpectralConv2d(width, width // 8, 1, bias=False)
         self.phi = SpectralConv2d(width, width // 8, 1, bias=False)
         self.g = SpectralConv2d(width, width // 2, 1, bias=False)
