@@ -27,12 +27,12 @@ from gantune.measuring import (
 from gantune.networks.contract import Network
 from gantune.optimizing.build import build_candidate
 from gantune.optimizing.planner import Situation, plan_candidates
+from gantune.optimizing.samples import draw_test_inputs
 from gantune.quality.paired import compare_images
 from gantune.records.candidate import ImageQuality, Interval
 from gantune.records.figures import Figure
 from gantune.records.measurement import Comparison
 from gantune.records.plan import PlannedCandidate
-from gantune.runtime.sampling import draw_inputs
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".cache" / "bench"
@@ -129,7 +129,9 @@ def build_entries(
     """Build what the planner proposes; a candidate without parity figures gets no speed."""
     network = load(checkpoint)
     assert isinstance(network, Network)
-    arrays = draw_inputs(network.inputs, PARITY_SAMPLES, 1, image_size=size)
+    photographs = ROOT / ".cache" / "real" if name == "srvgg-x4" else None
+    arrays = draw_test_inputs(network.inputs, seed=1, samples=photographs, image_size=size)
+    arrays = {key: array[:PARITY_SAMPLES] if array.ndim else array for key, array in arrays.items()}
     expected = run_subject(tuned_baseline(source, threads=THREADS), arrays)
     situation = Situation(
         family=network.family, target="cpu", goal="latency", precision="any",
