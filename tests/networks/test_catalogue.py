@@ -127,6 +127,18 @@ def test_an_image_depends_on_every_input(family):
             assert not torch.equal(after, before), f"{name} is without effect"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("family", GENERATORS)
+def test_one_exported_program_takes_every_batch_size(family):
+    network = build(family)
+    shapes = {spec.name: {0: torch.export.Dim("batch", min=1, max=64)} for spec in network.inputs}
+    with torch.no_grad():
+        program = torch.export.export(network, (), network.sample_inputs(2, seed=0), dynamic_shapes=shapes)
+        for n in (1, 3):
+            inputs = network.sample_inputs(n, seed=n)
+            torch.testing.assert_close(program.module()(**inputs), network(**inputs), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("family", ["stylegan2", "stylegan3"])
 def test_style_families_satisfy_the_style_contract(family):
     network = build(family)

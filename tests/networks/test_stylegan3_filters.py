@@ -30,6 +30,13 @@ def test_a_filter_passes_its_band_and_stops_beyond_it():
     assert response[8 * 8].item() == pytest.approx(0.5, abs=0.01)
 
 
+def test_a_radial_filter_of_odd_length_is_finite_in_the_middle():
+    # A disc far below the taps' spacing is flat over them, which leaves the window alone.
+    taps = design_lowpass(5, cutoff=0.01, half_width=4, sampling_rate=32, is_radial=True)
+    window = taps.diagonal().sqrt()
+    torch.testing.assert_close(taps, window[:, None] * window[None, :], rtol=1e-4, atol=0)
+
+
 @pytest.mark.parametrize("name", STYLEGAN3_NAMES)
 def test_designed_filters_are_the_stored_ones(name):
     stored = load_golden(name).generator
