@@ -87,6 +87,7 @@ def candidate(
             Step(kind="transform", name="freeze"),
             Step(kind="transform", name="static_modulation"),
             Step(kind="transform", name="resampling", options={"form": "transposed"}),
+            Step(kind="environment", name="allocator", options={"tuned": True}),
             Step(kind="export", name="onnx", options={"opset": 20}),
         ),
         why="Convolutions dominate, and this CPU has BF16 instructions.",
@@ -193,7 +194,7 @@ def report() -> Report:
     tried = candidates()
     filled = Report(
         gantune_version="0.1.0",
-        created="2026-11-30 11:20 UTC",
+        created="2026-11-30T12:20:00+01:00",
         command="gantune optimize stylegan2-ffhq-1024.pkl --target cpu --out runs/ffhq",
         machine=Machine(
             processor="AMD EPYC 9R14",

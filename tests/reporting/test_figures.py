@@ -19,9 +19,13 @@ def test_three_significant_digits(value: float, text: str) -> None:
         (3.401, "ratio", "3.40×"),
         (12.34, "ratio", "12.3×"),
         (46.34, "db", "46.3 dB"),
-        (675 * 2**20, "mib", "675 MiB"),
+        (675 * 2**20, "bytes", "675 MiB"),
+        (1540 * 2**20, "bytes", "1.50 GiB"),
+        (1000, "bytes", "0.977 KiB"),
         (0.1504, "percent", "15.0 %"),
-        (14_900_000_000, "billions", "14.9 G"),
+        (14_900_000_000, "amount", "14.9 G"),
+        (23_300, "amount", "23.3 k"),
+        (0, "amount", "0"),
         (None, "ms", "–"),
     ],
 )
@@ -30,7 +34,7 @@ def test_units(value: float | None, unit: str, text: str) -> None:
 
 
 def test_a_figure_carries_its_source_and_scale() -> None:
-    written = write_figure({"rows": [{"peak_bytes": 2**20}]}, "rows.0.peak_bytes", "mib")
+    written = write_figure({"rows": [{"peak_bytes": 2**20}]}, "rows.0.peak_bytes", "bytes")
     assert 'data-source="rows.0.peak_bytes"' in written
     assert 'data-scale="1048576.0"' in written
     assert ">1.00</data>" in written

@@ -159,3 +159,18 @@ def test_nested_facts_are_flattened_in_order() -> None:
 def test_a_folder_that_is_not_there_is_a_storage_error(report: Report, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="could not be written"):
         write_page(report, [], tmp_path / "absent" / "report.html")
+
+
+def test_an_exact_result_is_called_exact(report: Report) -> None:
+    exact = report.candidates[0]
+    assert "and exact" in render_page(report.model_copy(update={"best": exact}), []).split("</h1>")[0]
+
+
+def test_the_time_is_told_in_utc_and_steps_in_words(report: Report) -> None:
+    page = render_page(report, [])
+    assert "2026-11-30 11:20 UTC" in page
+    assert "resampling (form transposed), allocator (tuned), onnx (opset 20)" in page
+
+
+def test_layers_that_are_not_drawn_are_counted(report: Report) -> None:
+    assert "and 6 smaller layers" in render_page(report, [])

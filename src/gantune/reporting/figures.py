@@ -39,15 +39,31 @@ UNITS: dict[str, Unit] = {
     "ms": Unit(" ms", write_significant),
     "db": Unit(" dB", "{:.1f}".format),
     "small_db": Unit(" dB", "{:.2f}".format),
+    "kib": Unit(" KiB", write_significant, scale=2.0**10),
     "mib": Unit(" MiB", write_significant, scale=2.0**20),
+    "gib": Unit(" GiB", write_significant, scale=2.0**30),
     "images_s": Unit(" images/s", write_significant),
     "percent": Unit(" %", "{:.1f}".format, scale=0.01),
     "count": Unit("", "{:,.0f}".format),
+    "thousands": Unit(" k", write_significant, scale=1e3),
     "millions": Unit(" M", write_significant, scale=1e6),
     "billions": Unit(" G", write_significant, scale=1e9),
     "similarity": Unit("", "{:.4f}".format),
     "error": Unit("", "{:.2g}".format),
 }
+
+# Quantities without a natural size: the largest of their units that is not above the value is shown.
+RANGES: dict[str, tuple[str, ...]] = {
+    "bytes": ("kib", "mib", "gib"),
+    "amount": ("count", "thousands", "millions", "billions"),
+}
+
+
+def choose_unit(value: float, unit: str) -> Unit:
+    """Return the unit called `unit`, or the one of a range ("bytes", "amount") that fits the value."""
+    names = RANGES.get(unit, (unit,))
+    fitting = [name for name in names if UNITS[name].scale <= abs(value)]
+    return UNITS[(fitting or names[:1])[-1]]
 
 
 def look_up(document: Json, path: str) -> Json:
@@ -67,7 +83,8 @@ def write_value(value: float | None, unit: str) -> str:
     """Write a stored value in its unit, suffix included; a dash where there is no value."""
     if value is None:
         return ABSENT
-    return UNITS[unit].write(value / UNITS[unit].scale) + UNITS[unit].suffix
+    chosen = choose_unit(value, unit)
+    return chosen.write(value / chosen.scale) + chosen.suffix
 
 
 def write_figure(document: Json, path: str, unit: str) -> Markup:
@@ -77,10 +94,11 @@ def write_figure(document: Json, path: str, unit: str) -> Markup:
         return Markup('<span class="absent">') + ABSENT + Markup("</span>")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{path} holds {value!r}; a figure is a number")
-    shown, suffix = UNITS[unit].write(value / UNITS[unit].scale), escape(UNITS[unit].suffix)
+    chosen = choose_unit(value, unit)
+    shown, suffix = chosen.write(value / chosen.scale), escape(chosen.suffix)
     if suffix.startswith(" "):
         suffix = Markup(f'<span class="unit">{suffix}</span>')
     return Markup(
-        f'<data value="{value!r}" data-source="{escape(path)}" data-scale="{UNITS[unit].scale!r}">'
+        f'<data value="{value!r}" data-source="{escape(path)}" data-scale="{chosen.scale!r}">'
         f"{shown}</data>{suffix}"
     )

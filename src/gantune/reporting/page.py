@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 import jinja2
@@ -93,8 +94,18 @@ def _say(value: object) -> str:
 
 
 def _describe_step(step: Step) -> str:
-    options = ", ".join(f"{name.replace('_', ' ')} {_say(value)}" for name, value in step.options.items())
-    return f"{step.name.replace('_', ' ')} ({options})" if options else step.name.replace("_", " ")
+    options = ", ".join(_describe_option(name, value) for name, value in step.options.items())
+    return (f"{step.name} ({options})" if options else step.name).replace("_", " ")
+
+
+def _describe_option(name: str, value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} {value}"
+
+
+def _say_moment(created: str) -> str:
+    return datetime.fromisoformat(created).astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _best_index(report: Report) -> int | None:
@@ -115,6 +126,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["moment"] = _say_moment
     environment.filters["step"] = _describe_step
     environment.filters["say"] = _say
     return environment

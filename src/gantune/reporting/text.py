@@ -25,8 +25,8 @@ def report_text(report: Report) -> str:
     """Write the verdict, what was gained, and one line a candidate; no color, no control characters."""
     network = report.network
     lines = [
-        f"{network.source}: {network.family}, {write_value(network.num_parameters, 'millions')} parameters, "
-        f"{write_value(network.macs, 'billions')} MACs",
+        f"{network.source}: {network.family}, {write_value(network.num_parameters, 'amount')} parameters, "
+        f"{write_value(network.macs, 'amount')} MACs",
         f"bottleneck: {report.bottleneck}",
         "",
         *_tabulate(report),
