@@ -1,0 +1,179 @@
+"""Bad input gets the right exit code and one sentence, and leaves nothing half-written."""
+
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+NETWORK = GOLDEN / "stylegan2-uncond-32.pkl"
+Run = Callable[..., Any]
+
+
+class Shell:
+    """Run a command when it is unpickled."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.system, (self.command,)
+
+
+def write_nan_weights(path: Path) -> None:
+    from gantune.checkpoints import load_checkpoint
+    from gantune.checkpoints.loading import read_content
+    from gantune.checkpoints.safetensors_file import write_safetensors
+
+    content = read_content(NETWORK)
+    next(iter(content.networks["generator"].state.values())).fill_(float("nan"))
+    write_safetensors(content, path)
+    assert load_checkpoint is not None
+
+
+def make_bad_file(kind: str, folder: Path) -> Path:
+    path = folder / f"{kind}.pkl"
+    if kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("these are no weights\n")
+    elif kind == "wrong-extension":
+        path = folder / "picture.png"
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
+    elif kind == "renamed":
+        path = folder / "renamed.safetensors"
+        path.write_bytes(pickle.dumps(Shell(f"touch {folder / 'canary'}")))
+    elif kind == "hostile":
+        path.write_bytes(pickle.dumps({"G_ema": Shell(f"touch {folder / 'canary'}")}))
+    elif kind == "truncated":
+        path.write_bytes(NETWORK.read_bytes()[:100_000])
+    elif kind == "nan":
+        path = folder / "nan.safetensors"
+        write_nan_weights(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "missing", "empty", "directory", "text", "wrong-extension", "renamed", "hostile", "truncated", "nan",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["inspect", "optimize", "convert", "generate"])
+def test_a_bad_checkpoint_is_refused_by_every_command(
+    gantune: Run, tmp_path: Path, kind: str, command: str
+) -> None:
+    path = make_bad_file(kind, tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    out = [] if command == "inspect" else ["--out", tmp_path / "out"]
+    outcome = gantune(command, path, *out)
+    assert outcome.code == 3, outcome.err
+    assert outcome.out == ""
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert "Traceback" not in outcome.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "word"),
+    [
+        (["--batch", "-1"], 2, "--batch"),
+        (["--batch", "0"], 2, "--batch"),
+        (["--target", "abacus"], 2, "abacus"),
+        (["--precision", "int3"], 2, "--precision"),
+        (["--goal", "beauty"], 2, "--goal"),
+        (["--min-psnr", "-4"], 2, "min_psnr_db"),
+        (["--budget-minutes", "0"], 2, "budget_minutes"),
+        (["--rounds", "1"], 2, "--rounds"),
+        (["--plan", "nowhere.yaml"], 2, "nowhere.yaml"),
+        (["--samples", "nowhere"], 2, "--samples"),
+        (["--image-size", "2"], 2, "--image-size"),
+        (["--nonsense"], 2, "--nonsense"),
+    ],
+)
+def test_a_wrong_option_is_named(
+    gantune: Run, tmp_path: Path, options: list[str], code: int, word: str
+) -> None:
+    outcome = gantune("optimize", NETWORK, "--out", tmp_path / "run", *options)
+    assert outcome.code == code
+    assert word in outcome.err
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_other_files_is_left_alone(gantune: Run, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("three years of work")
+    outcome = gantune("optimize", NETWORK, "--out", tmp_path, "--overwrite")
+    assert outcome.code == 9
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("command", ["convert", "generate"])
+def test_a_full_disk_is_said_and_leaves_nothing(gantune: Run, tiny_disk: Path, command: str) -> None:
+    out = tiny_disk / ("network.safetensors" if command == "convert" else "pictures")
+    seeds = ["--seeds", "0-999"] if command == "generate" else []
+    outcome = gantune(command, NETWORK, "--out", out, *seeds)
+    assert outcome.code == 9, outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert not [path for path in tiny_disk.rglob("*") if path.suffix in (".tmp", ".partial", ".safetensors")]
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_optimize_on_a_full_disk_ends_in_one_sentence(gantune: Run, tiny_disk: Path) -> None:
+    outcome = gantune("optimize", NETWORK, "--out", tiny_disk / "run")
+    assert outcome.code == 9, outcome.err
+    assert "Traceback" not in outcome.err
+    assert not (tiny_disk / "run" / "report.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_an_interrupted_run_says_how_to_resume_and_does(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [
+        sys.executable, "-m", "gantune", "optimize", str(NETWORK), "--out", str(out), "--rounds", "3",
+        "--precision", "fp32",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list((out / ".state").glob("build-*.json")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130, messages
+    assert "Repeat the same command" in messages
+    assert "Traceback" not in messages
+    assert not (out / "report.json").exists()
+
+    built = sorted((out / ".state").glob("build-*.json"))
+    times = {path: path.stat().st_mtime_ns for path in built}
+    shutil.copy(built[0], tmp_path / "kept.json")
+    resumed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    assert resumed.returncode == 0, resumed.stderr
+    assert (out / "report.json").exists()
+    assert times
+    assert not (out / ".state").exists()
