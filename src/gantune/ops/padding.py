@@ -33,7 +33,7 @@ def parse_padding(padding: int | Sequence[int]) -> Padding:
 
 def parse_factor(factor: int | Sequence[int], *, name: str) -> tuple[int, int]:
     """Read a factor given as one number or [x, y]; raise UsageError unless it is whole and at least 1."""
-    x, y = (factor, factor) if isinstance(factor, int) else tuple(factor)
-    if x < 1 or y < 1:
+    values = (factor, factor) if isinstance(factor, int) else tuple(factor)
+    if len(values) != 2 or min(values) < 1:
         raise UsageError(f"{name} is a whole number of at least 1 (or [x, y]), found {factor!r}")
-    return x, y
+    return values[0], values[1]

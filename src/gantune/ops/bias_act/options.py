@@ -1,6 +1,5 @@
 """What bias_act can be asked for."""
 
-import math
 from dataclasses import dataclass
 
 from gantune.errors import UsageError
@@ -38,6 +37,6 @@ def parse_clamp(clamp: float | None) -> float | None:
     """Read a clamp: None and negative numbers (an older convention of the field) mean no clamp."""
     if clamp is None or clamp < 0:
         return None
-    if math.isnan(clamp):
+    if not clamp >= 0:
         raise UsageError("clamp is a number of at least 0 or None, found NaN")
     return float(clamp)

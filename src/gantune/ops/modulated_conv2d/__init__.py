@@ -71,3 +71,7 @@ def _check_shapes(x: Tensor, weight: Tensor, styles: Tensor) -> None:
             "x, weight and styles differ in input channels: "
             f"{x.shape[1]}, {weight.shape[1]} and {styles.shape[1]}"
         )
+    if x.shape[0] != styles.shape[0]:
+        raise UsageError(
+            f"one style a sample is needed, found {x.shape[0]} samples and {styles.shape[0]} styles"
+        )

@@ -109,10 +109,11 @@ def _split_crop(before: int, after: int, up: int) -> tuple[int, int, int, int]:
 def pad_or_crop(x: Tensor, padding: Padding) -> Tensor:
     """Add zeros at the sides of `x` [N, C, H, W], or crop where the padding is negative."""
     x0, x1, y0, y1 = padding
-    if min(padding) < 0:
-        x = x[:, :, max(0, -y0) : min(0, y1) or None, max(0, -x0) : min(0, x1) or None]
+    # Zeros first: a crop may reach beyond the image into the zeros of the other side.
     if max(padding) > 0:
         x = F.pad(x, [max(0, side) for side in padding])
+    if min(padding) < 0:
+        x = x[:, :, max(0, -y0) : min(0, y1) or None, max(0, -x0) : min(0, x1) or None]
     return x
 
 

@@ -10,7 +10,8 @@ from gantune.ops.upfirdn2d.options import Upfirdn2dOptions
 def upfirdn2d_reference(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> Tensor:
     """Compute upfirdn2d step by step as its definition says."""
     x = insert_zeros(x, up_y=options.up_y, up_x=options.up_x)
-    x = F.pad(x, list(options.padding))
+    x = F.pad(x, [max(0, side) for side in options.padding])
+    x = F.pad(x, [min(0, side) for side in options.padding])  # negative: cropped
     x = convolve(x, f, gain=options.gain, flip_filter=options.flip_filter)
     return x[:, :, :: options.down_y, :: options.down_x]
 
@@ -29,11 +30,11 @@ def convolve(x: Tensor, f: Tensor | None, *, gain: float, flip_filter: bool) -> 
         return x * gain
     C = x.shape[1]
     f = f if flip_filter else f.flip(list(range(f.ndim)))
-    f = (f * gain ** (f.ndim / 2)).to(x.dtype)
+    scaled = (f * gain).to(x.dtype)
     if f.ndim == 2:
-        return F.conv2d(x, f.expand(C, 1, -1, -1), groups=C)
-    x = F.conv2d(x, f[:, None].expand(C, 1, -1, -1), groups=C)
-    return F.conv2d(x, f[None, :].expand(C, 1, -1, -1), groups=C)
+        return F.conv2d(x, scaled.expand(C, 1, -1, -1), groups=C)
+    x = F.conv2d(x, scaled[:, None].expand(C, 1, -1, -1), groups=C)
+    return F.conv2d(x, f.to(x.dtype)[None, :].expand(C, 1, -1, -1), groups=C)
 
 
 FORM = Form(name="reference", run=upfirdn2d_reference, missing=None, refusal=never_refuses)

@@ -1,0 +1,166 @@
+"""Every fast form equals the reference for any shape, factor, padding, filter and flag."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from gantune.errors import UnsupportedError, UsageError
+from gantune.ops.tolerance import DERIVATIVES, EXACT, largest_error
+from operation_samples import FAST_FORMS, Call, derivatives, skip_where_missing
+
+Draw = Callable[[st.SearchStrategy], object]
+SIZES = st.integers(1, 9)
+PADS = st.lists(st.integers(-3, 7), min_size=4, max_size=4)
+FLAGS = st.booleans()
+
+
+@st.composite
+def normals(draw: Draw, *shape: int) -> Tensor:
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
+    return torch.randn(shape, generator=generator)
+
+
+@st.composite
+def filters(draw: Draw) -> Tensor | None:
+    kind = draw(st.sampled_from(["none", "separable", "2-D"]))
+    if kind == "none":
+        return None
+    taps = draw(st.integers(1, 7))
+    return draw(normals(taps) if kind == "separable" else normals(taps, draw(st.integers(1, 6))))
+
+
+@st.composite
+def images(draw: Draw) -> Tensor:
+    x = draw(normals(draw(st.integers(1, 3)), draw(st.integers(1, 21)), draw(SIZES), draw(SIZES)))
+    return x.contiguous(memory_format=torch.channels_last) if draw(FLAGS) else x
+
+
+@st.composite
+def upfirdn2d_calls(draw: Draw) -> Call:
+    factors = st.one_of(st.integers(1, 4), st.lists(st.integers(1, 4), min_size=2, max_size=2))
+    keywords = {
+        "up": draw(factors),
+        "down": draw(factors),
+        "padding": draw(PADS),
+        "flip_filter": draw(FLAGS),
+        "gain": draw(st.sampled_from([1, 4.0, -0.5])),
+    }
+    tensors = {"x": draw(images()), "f": draw(filters())}
+    return Call("upfirdn2d", tensors, keywords)
+
+
+@st.composite
+def bias_act_calls(draw: Draw) -> Call:
+    x = draw(normals(*draw(st.lists(SIZES, min_size=1, max_size=4))))
+    dim = draw(st.integers(0, x.ndim - 1))
+    acts = ["linear", "relu", "lrelu", "tanh", "sigmoid", "elu", "selu", "softplus", "swish"]
+    keywords = {
+        "dim": dim,
+        "act": draw(st.sampled_from(acts)),
+        "alpha": draw(st.sampled_from([None, 0.0, 0.3, 1.0])),
+        "gain": draw(st.sampled_from([None, 1.0, 1.7, -0.6])),
+        "clamp": draw(st.sampled_from([None, 0.5, -1])),
+    }
+    tensors = {"x": x} | ({"b": draw(normals(x.shape[dim]))} if draw(FLAGS) else {})
+    return Call("bias_act", tensors, keywords)
+
+
+@st.composite
+def filtered_lrelu_calls(draw: Draw) -> Call:
+    x = draw(images())
+    keywords = {
+        "up": draw(st.integers(1, 4)),
+        "down": draw(st.integers(1, 3)),
+        "padding": draw(PADS),
+        "gain": draw(st.sampled_from([1.0, 1.4, -0.7])),
+        "slope": draw(st.sampled_from([0.2, 1.0, 0.0])),
+        "clamp": draw(st.sampled_from([None, 0.4])),
+        "flip_filter": draw(FLAGS),
+    }
+    tensors = {"x": x, "fu": draw(filters()), "fd": draw(filters())}
+    return Call(
+        "filtered_lrelu", tensors | ({"b": draw(normals(x.shape[1]))} if draw(FLAGS) else {}), keywords
+    )
+
+
+@st.composite
+def modulated_conv2d_calls(draw: Draw) -> Call:
+    N, C, K = draw(st.integers(1, 3)), draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    x = draw(normals(N, C, draw(st.integers(3, 8)), draw(st.integers(3, 8))))
+    up, down = draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 1), (2, 2)]))
+    keywords = {
+        "up": up,
+        "down": down,
+        "padding": draw(st.integers(0, 3)),
+        "demodulate": draw(FLAGS),
+        "flip_weight": draw(FLAGS),
+        "fused_modconv": draw(FLAGS),
+    }
+    weight = draw(normals(K, C, *draw(st.sampled_from([(1, 1), (3, 3), (2, 3), (1, 3)]))))
+    tensors = {"x": x, "weight": weight, "styles": draw(normals(N, C)), "resample_filter": draw(filters())}
+    return Call("modulated_conv2d", tensors, keywords)
+
+
+CALLS = {
+    "upfirdn2d": upfirdn2d_calls(),
+    "bias_act": bias_act_calls(),
+    "filtered_lrelu": filtered_lrelu_calls(),
+    "modulated_conv2d": modulated_conv2d_calls(),
+}
+
+
+def run_or_discard(call: Call) -> Tensor:
+    """Run the reference, or drop the example where the filter or the weight is larger than the image."""
+    try:
+        return call.run("reference")
+    except UsageError:
+        reject()
+    except RuntimeError as error:
+        if "Kernel size can't be greater" not in str(error):
+            raise
+        reject()
+
+
+def takes_float64(call: Call, form: str) -> bool:
+    try:
+        call.double().run(form)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def compare(call: Call, form: str) -> None:
+    """Compare forward, first and second derivatives, in float64 where the form takes it."""
+    run_or_discard(call)
+    call, bound = (call.double(), DERIVATIVES) if takes_float64(call, form) else (call, EXACT)
+    leaves = call.require_gradients()
+    expected = call.run("reference")
+    dy = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1)).to(expected.dtype)
+    first, second = derivatives(expected, dy, leaves)
+    y = call.run(form)
+    found_first, found_second = derivatives(y, dy, leaves)
+    assert largest_error(y, expected) <= bound.relative
+    for found, wanted in zip([*found_first, *found_second], [*first, *second], strict=True):
+        if found is not None and wanted is not None:
+            assert largest_error(found, wanted) <= bound.relative
+        else:
+            assert all(gradient is None or not gradient.any() for gradient in (found, wanted))
+
+
+@pytest.mark.parametrize(("operation", "form"), FAST_FORMS)
+def test_a_form_equals_the_reference_for_any_call(operation: str, form: str) -> None:
+    skip_where_missing(operation, form)
+    examine = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    examine(given(CALLS[operation])(lambda call: compare(call, form)))()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("operation", "form"), FAST_FORMS)
+def test_a_form_equals_the_reference_for_very_many_calls(operation: str, form: str) -> None:
+    skip_where_missing(operation, form)
+    examine = settings(max_examples=600, deadline=None, derandomize=True, database=None)
+    examine(given(CALLS[operation])(lambda call: compare(call, form)))()
