@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SIZE = (1280, 1040)
+SIZE = (1280, 850)
 FLAGS = (
     "--headless",
     "--no-sandbox",
