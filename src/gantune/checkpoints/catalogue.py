@@ -1,6 +1,16 @@
 """Every checkpoint format gantune reads, and how a file finds its own."""
 
-from gantune.checkpoints import biggan, dcgan, esrgan, ncnn, nvidia, rosinality, safetensors_file, tensorflow
+from gantune.checkpoints import (
+    biggan,
+    dcgan,
+    esrgan,
+    ncnn,
+    nvidia,
+    nvidia_weights,
+    rosinality,
+    safetensors_file,
+    tensorflow,
+)
 from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import Format
 from gantune.checkpoints.inert import InertGlobal, InertObject, describe_value
@@ -8,6 +18,7 @@ from gantune.errors import CheckpointError
 
 FORMATS: tuple[Format, ...] = (
     nvidia.FORMAT,
+    nvidia_weights.FORMAT,
     tensorflow.FORMAT,
     rosinality.FORMAT,
     safetensors_file.FORMAT,
