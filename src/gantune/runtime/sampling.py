@@ -25,7 +25,8 @@ def _draw(spec: InputSpec, n: int, seed: tuple[int, int], image_size: int) -> Ar
         return np.asarray(1.0 if spec.default is None else spec.default, dtype=np.float32)
     free = [image_size if isinstance(size, str) else size for size in spec.shape[1:]]
     samples = [_draw_one(spec, tuple(free), np.random.default_rng([*seed, index])) for index in range(n)]
-    return np.stack(samples) if samples else np.zeros((0, *free), dtype=spec.dtype)
+    values = np.stack(samples) if samples else np.zeros((0, *free))
+    return np.asarray(values, np.int64) if spec.dtype == "int64" else np.asarray(values, np.float32)
 
 
 def _draw_one(spec: InputSpec, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
@@ -52,4 +53,4 @@ def _draw_image(spec: InputSpec, shape: tuple[int, ...], generator: np.random.Ge
             u, v, phase = generator.uniform(-1, 1, 3) * (6.0 * octave, 6.0 * octave, np.pi)
             field[channel] += np.sin(u * rows + v * columns + phase) / octave
     unit = 0.5 + 0.5 * field / np.abs(field).max()
-    return (low + (high - low) * unit).astype(np.float32)
+    return np.asarray(low + (high - low) * unit, dtype=np.float32)
