@@ -73,20 +73,30 @@ def is_replaced() -> bool:
 def check_every_function() -> None:
     torch.manual_seed(0)
     x, f = torch.randn(2, 3, 8, 8), ops.setup_filter([1, 3, 3, 1])
+    g = torch.randn(4, 3)
     resize = load("upfirdn2d")
     assert torch.equal(resize.setup_filter([1, 3, 3, 1], device=torch.device("cpu")), f)
     for impl in ("ref", "cuda"):
-        assert torch.allclose(resize.upfirdn2d(x, f, up=2, impl=impl), ops.upfirdn2d(x, f, up=2), atol=1e-6)
-        assert torch.allclose(resize.filter2d(x, f, impl=impl), ops.filter2d(x, f), atol=1e-6)
-        assert torch.allclose(resize.upsample2d(x, f, impl=impl), ops.upsample2d(x, f), atol=1e-6)
-        assert torch.allclose(resize.downsample2d(x, f, impl=impl), ops.downsample2d(x, f), atol=1e-6)
+        arguments = (x, torch.randn(3, 2), 2, [1, 3], [4, 3, 2, 1], True, 1.5)
+        assert torch.allclose(resize.upfirdn2d(*arguments, impl), ops.upfirdn2d(*arguments), atol=1e-6)
         assert torch.allclose(
-            load("bias_act").bias_act(x, torch.ones(3), act="lrelu", impl=impl),
-            ops.bias_act(x, torch.ones(3), act="lrelu"),
+            resize.filter2d(x, f, 2, True, 1.5, impl), ops.filter2d(x, f, 2, True, 1.5), atol=1e-6
         )
         assert torch.allclose(
-            load("filtered_lrelu").filtered_lrelu(x, f, f, up=2, down=2, padding=4, impl=impl),
-            ops.filtered_lrelu(x, f, f, up=2, down=2, padding=4),
+            resize.upsample2d(x, g, 3, 1, True, 2, impl), ops.upsample2d(x, g, 3, 1, True, 2), atol=1e-6
+        )
+        assert torch.allclose(
+            resize.downsample2d(x, g, 3, 1, True, 2, impl), ops.downsample2d(x, g, 3, 1, True, 2), atol=1e-6
+        )
+        assert torch.allclose(
+            load("bias_act").bias_act(x, torch.arange(8.0), 2, "lrelu", 0.1, 1.5, 0.7, impl),
+            ops.bias_act(x, torch.arange(8.0), 2, "lrelu", 0.1, 1.5, 0.7),
+        )
+        assert torch.allclose(
+            load("filtered_lrelu").filtered_lrelu(
+                x, f, None, torch.ones(3), 2, 3, 4, 1.5, 0.1, 0.7, True, impl
+            ),
+            ops.filtered_lrelu(x, f, None, torch.ones(3), 2, 3, 4, 1.5, 0.1, 0.7, True),
             atol=1e-6,
         )
     lrelu = load("bias_act").activation_funcs["lrelu"]
