@@ -9,15 +9,21 @@ if TYPE_CHECKING:
     from gantune.checkpoints import convert as convert
     from gantune.checkpoints import load as load
     from gantune.checkpoints import load_checkpoint as load_checkpoint
+    from gantune.optimizing.inspection import inspect as inspect
+    from gantune.optimizing.optimize import optimize as optimize
+    from gantune.optimizing.options import OptimizeOptions as OptimizeOptions
     from gantune.quality.gate import Budget as Budget
 
 # Each public name and the module that holds it; a name equal to its module's last part is the module itself.
 _HOMES = {
     "Budget": "gantune.quality.gate",
+    "OptimizeOptions": "gantune.optimizing.options",
     "convert": "gantune.checkpoints",
+    "inspect": "gantune.optimizing.inspection",
     "load": "gantune.checkpoints",
     "load_checkpoint": "gantune.checkpoints",
     "ops": "gantune.ops",
+    "optimize": "gantune.optimizing.optimize",
     "runtime": "gantune.runtime",
 }
 

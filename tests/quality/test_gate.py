@@ -66,6 +66,10 @@ def test_identical_images_pass_any_bound() -> None:
     assert violations(Budget(min_psnr_db=1000), quality(psnr_db=None, snr_db=None, identical=True)) == []
 
 
+def test_images_that_differ_without_a_figure_pass_no_bound() -> None:
+    assert violations(Budget(min_psnr_db=0.1), quality(snr_db=None), "snr")
+
+
 def test_an_impossible_bound_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="max_latency_ms"):
         Budget(max_latency_ms=-1)

@@ -3,26 +3,23 @@
 from gantune.cli.console import print_facts, print_json
 from gantune.cli.options import ImageSizeOption, JsonOption, NetworkArgument
 
+# Metadata a person should see without asking for JSON: what the file could not say, and what was done about it.
+_SHOWN_METADATA = ("assumptions", "batch_norm_statistics")
+
 
 def inspect(file: NetworkArgument, image_size: ImageSizeOption = 64, json: JsonOption = False) -> None:
     """Say what a checkpoint is: format, family, sizes, parameters and MACs; nothing in it is run."""
-    from gantune.checkpoints import load_checkpoint
-    from gantune.optimizing.facts import collect_facts, count_network
+    from gantune.optimizing.inspection import inspect as inspect_checkpoint
 
-    checkpoint = load_checkpoint(file)
-    num_parameters, macs = count_network(checkpoint.generator, image_size=image_size)
-    facts: dict[str, object] = {
-        "file": str(file),
-        "format": checkpoint.format,
-        **collect_facts(checkpoint.generator),
-        "num_parameters": num_parameters,
-        "macs": macs,
-        "has_raw_generator": checkpoint.raw_generator is not None,
-        "has_discriminator": checkpoint.discriminator is not None,
-    }
-    for role, reason in checkpoint.refused.items():
-        facts[f"{role}_refused"] = reason
-    if not json:
-        print_facts(facts)
+    facts = inspect_checkpoint(file, image_size=image_size)
+    if json:
+        print_json(facts)
         return
-    print_json(facts | {"metadata": dict(checkpoint.metadata)})
+    metadata = facts.pop("metadata")
+    assert isinstance(metadata, dict)
+    shown = {name: metadata[name] for name in _SHOWN_METADATA if metadata.get(name)}
+    print_facts(facts | {name: _join(value) for name, value in shown.items()})
+
+
+def _join(value: object) -> object:
+    return "; ".join(map(str, value)) if isinstance(value, (list, tuple)) else value

@@ -43,8 +43,11 @@ class Budget:
 
 def image_error_db(quality: ImageQuality, *, image_error: ImageError) -> float:
     """Give the figure the gate compares, in dB; infinity where the images are identical."""
+    if quality.identical:
+        return float("inf")
     value = quality.psnr_db if image_error == "range" else quality.snr_db
-    return float("inf") if quality.identical or value is None else value
+    # No figure though the images differ: the original has no variance, and any error is infinitely large.
+    return float("-inf") if value is None else value
 
 
 def find_violations(

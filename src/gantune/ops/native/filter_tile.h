@@ -18,16 +18,17 @@ struct Tile {
   int64_t columns() const { return x.steps * plan.horizontal.up; }
 };
 
-Tile tile_of(const FilterPlan& plan, int64_t item) {
+// Tile number `item`, `member` of its pack of channel groups.
+Tile tile_of(const FilterPlan& plan, int64_t item, int64_t member) {
   const int64_t tile_x = item % plan.tiles_x;
   const int64_t tile_y = item / plan.tiles_x % plan.tiles_y;
-  const int64_t group = item / plan.tiles_x / plan.tiles_y;
-  const int64_t first = group % plan.groups * V;
+  const int64_t pack = item / plan.tiles_x / plan.tiles_y;
+  const int64_t first = (pack % plan.packs * plan.pack_groups + member) * V;
   const int64_t left = tile_x * plan.tile_width, top = tile_y * plan.tile_height;
   const int64_t width = smaller(plan.tile_width, plan.horizontal.size_out - left);
   const int64_t height = smaller(plan.tile_height, plan.vertical.size_out - top);
   const int count = int(smaller<int64_t>(V, plan.request.x.size[1] - first));
-  return {plan, {group / plan.groups, first, count}, span_of(plan.horizontal, left, width),
+  return {plan, {pack / plan.packs, first, count}, span_of(plan.horizontal, left, width),
           span_of(plan.vertical, top, height)};
 }
 
@@ -68,6 +69,13 @@ struct UpRows {
   }
 };
 
+// Activate and write the mask, or multiply by it: `count` samples of column q from row `middle` of the tile.
+void apply_mask(const Tile& tile, int64_t q, int64_t middle, float* samples, int64_t stride, int64_t count) {
+  const MaskColumn mask(tile.plan, tile.channels, tile.x, tile.y, tile.x.middle + q, tile.y.middle + middle);
+  if (tile.plan.request.mask_use == MASK_WRITE) mask.activate_and_write(samples, stride, count);
+  else mask.multiply(samples, stride, count);
+}
+
 // The separable case: what stands between the ring of rows and the output.
 struct ColumnPass {
   const Tile& tile;
@@ -84,9 +92,7 @@ struct ColumnPass {
     const Axis& axis = plan.vertical;
     up(AlongColumn{rows, q * V}, axis.up_table, axis.up_taps, axis.up, out, V, steps, plan.request.activation);
     if (plan.request.mask_use == MASK_NONE) return;
-    const MaskColumn mask(plan, tile.channels, tile.x, tile.y, tile.x.middle + q, tile.y.middle + middle);
-    if (plan.request.mask_use == MASK_WRITE) mask.activate_and_write(out, steps * axis.up);
-    else mask.multiply(out, steps * axis.up);
+    apply_mask(tile, q, middle, out, V, steps * axis.up);
   }
 
   // Upsampled rows before the first output is complete.
@@ -120,6 +126,13 @@ struct ColumnPass {
   }
 };
 
+UpFunction<AlongColumn> choose_column_filter(const FilterPlan& plan) {
+  const Activation& a = plan.request.activation;
+  if (!a.enabled || plan.request.mask_use != MASK_NONE) return choose_up<AlongColumn, Keep>(plan.vertical);
+  if (a.slope > 0 && a.slope <= 1) return choose_up<AlongColumn, ActivateGently>(plan.vertical);
+  return choose_up<AlongColumn, Activate>(plan.vertical);
+}
+
 int64_t carried_rows(const Axis& axis, int64_t lead) {
   const int64_t before = lead + axis.down_taps - axis.down;
   return before <= 0 ? 0 : (before + axis.up - 1) / axis.up * axis.up;
@@ -136,10 +149,9 @@ void filter_tile_separable(const Tile& tile, float* scratch) {
   float** slots = reinterpret_cast<float**>(arena.take(num_slots));
   for (int64_t i = 0; i < num_slots; ++i) slots[i] = arena.take(columns);
   UpRows up_rows{tile, choose_up<AlongRow, Keep>(h), padded, rows, slots, num_slots};
-  const bool activate = plan.request.activation.enabled && plan.request.mask_use == MASK_NONE;
   const int64_t outputs = steps * v.up / v.down;
   const ColumnPass pass{tile,
-                        activate ? choose_up<AlongColumn, Activate>(v) : choose_up<AlongColumn, Keep>(v),
+                        choose_column_filter(plan),
                         choose_down(v),
                         choose_down(h),
                         arena.take(carried + steps * v.up),
@@ -164,17 +176,13 @@ int64_t worst_steps(const Axis& axis, int64_t num_outputs) {
   return (2 * axis.up - 2 + axis.down * (num_outputs - 1) + axis.down_taps) / axis.up;
 }
 
-int64_t filter_scratch(const FilterPlan& plan) {
+int64_t scratch_separable(const FilterPlan& plan) {
   const Axis &h = plan.horizontal, &v = plan.vertical;
   const int64_t steps_x = worst_steps(h, plan.tile_width), columns = steps_x * h.up;
   const int64_t carried = carried_rows(v, v.up - 1), steps = plan.block_steps;
   const int64_t num_slots = larger(steps, carried / v.up) + v.up_taps - 1;
   return V * (steps_x + h.up_taps + num_slots * (columns + 2) + carried + steps * v.up + columns * carried +
               steps * v.up / v.down * columns + plan.tile_width);
-}
-
-void filter_item(const FilterPlan& plan, int64_t item, float* scratch) {
-  filter_tile_separable(tile_of(plan, item), scratch);
 }
 
 }  // namespace

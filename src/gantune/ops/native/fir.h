@@ -10,10 +10,13 @@ struct Activate {
   Vec slope, high, low;
   explicit Activate(const Activation& a)
       : slope(broadcast(a.slope)), high(broadcast(a.clamp)), low(broadcast(-a.clamp)) {}
-  GANTUNE_INLINE Vec operator()(Vec v) const {
-    v = v < 0.0f ? slope * v : v;
-    return at_least(low, at_most(high, v));
-  }
+  GANTUNE_INLINE Vec clamp(Vec v) const { return at_least(low, at_most(high, v)); }
+  GANTUNE_INLINE Vec operator()(Vec v) const { return clamp(v < 0.0f ? slope * v : v); }
+};
+// The same for a slope in (0, 1]: one instruction less, and on the adders' ports.
+struct ActivateGently : Activate {
+  using Activate::Activate;
+  GANTUNE_INLINE Vec operator()(Vec v) const { return clamp(at_least(slope * v, v)); }
 };
 struct Keep {
   explicit Keep(const Activation&) {}
@@ -85,6 +88,29 @@ void up_any(Source source, const float* taps, int num_taps, int up, float* out, 
   }
 }
 
+// Taps that read the same both ways: add the two samples of a pair first. Half of the work leaves the
+// multipliers for the adders, which work beside them.
+template <int D, int T, int O>
+GANTUNE_INLINE void down_tile_symmetric(const float* in, const float* taps, float* out, int64_t out_stride) {
+  Vec sum[O] = {};
+  unrolled<T / 2>(GANTUNE_EACH(t) {
+    unrolled<O>(GANTUNE_EACH(o) {
+      sum[o] += (load(in + (D * o + t) * V) + load(in + (D * o + T - 1 - t) * V)) * taps[t];
+    });
+  });
+  unrolled<O>(GANTUNE_EACH(o) { store(out + o * out_stride, sum[o]); });
+}
+
+template <int D, int T>
+void down_symmetric(const float* in, const float* taps, int, int, float* out, int64_t out_stride, int64_t count) {
+  constexpr int O = 4;
+  float c[T / 2];
+  for (int t = 0; t < T / 2; ++t) c[t] = taps[t];
+  int64_t o = 0;
+  for (; o + O <= count; o += O) down_tile_symmetric<D, T, O>(in + o * D * V, c, out + o * out_stride, out_stride);
+  for (; o < count; ++o) down_tile_symmetric<D, T, 1>(in + o * D * V, c, out + o * out_stride, out_stride);
+}
+
 template <int D, int T, int O>
 GANTUNE_INLINE void down_tile(const float* in, const float* taps, float* out, int64_t out_stride) {
   Vec sum[O] = {};
@@ -150,6 +176,10 @@ UpFunction<Source> choose_up(const Axis& axis) {
 }
 
 DownFunction choose_down(const Axis& axis) {
+  if (axis.is_down_symmetric && axis.down_taps == 12) {
+    if (axis.down == 2) return down_symmetric<2, 12>;
+    if (axis.down == 1) return down_symmetric<1, 12>;
+  }
   switch (axis.down * 100 + axis.down_taps) {
     case 101: return down_unrolled<1, 1>;
     case 104: return down_unrolled<1, 4>;

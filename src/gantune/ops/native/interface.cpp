@@ -1,5 +1,5 @@
 // The C interface that Python loads: choose an instruction set, prepare, run.
-#include <cstring>
+#include <algorithm>
 
 #include "filter_plan.h"
 #include "thread_pool.h"
@@ -63,7 +63,28 @@ GANTUNE_EXPORT int gantune_filter(const FilterRequest* request, int instruction_
   if (kernels == nullptr) return 1;
   const PreparedFilter prepared(*request, *kernels, num_threads);
   const FilterPlan& plan = prepared.plan();
+  const auto filter = prepared.by_planes() ? kernels->filter_plane : kernels->filter_tile;
   run_items(prepared.num_items(), num_threads, plan.scratch_floats,
-            [&](int64_t item, float* scratch) { kernels->filter_tile(plan, item, scratch); });
+            [&](int64_t item, float* scratch) { filter(plan, item, scratch); });
+  return 0;
+}
+
+// Items are pieces of rows, or several whole short rows.
+GANTUNE_EXPORT int gantune_pointwise(const PointwiseRequest* request, int instruction_set, int num_threads) {
+  constexpr int64_t ELEMENTS_PER_ITEM = 1 << 14;
+  const Kernels* kernels = kernels_of(instruction_set);
+  if (kernels == nullptr) return 1;
+  const PointwiseRequest& r = *request;
+  const int64_t rows = r.channels_last ? r.samples : r.samples * r.channels;
+  const int64_t width = std::max<int64_t>(r.channels_last ? r.channels : 1, 1);
+  const int64_t piece = std::max<int64_t>(ELEMENTS_PER_ITEM / width, 1);
+  const int64_t pieces = (r.pixels + piece - 1) / piece;
+  const int64_t rows_per_item = pieces == 1 ? std::max<int64_t>(piece / std::max<int64_t>(r.pixels, 1), 1) : 1;
+  const int64_t row_items = (rows + rows_per_item - 1) / rows_per_item;
+  run_items(row_items * pieces, num_threads, 0, [&](int64_t item, float*) {
+    const int64_t first = item / pieces * rows_per_item, begin = item % pieces * piece;
+    for (int64_t row = first; row < std::min(rows, first + rows_per_item); ++row)
+      kernels->pointwise(r, row, begin, std::min(r.pixels, begin + piece));
+  });
   return 0;
 }

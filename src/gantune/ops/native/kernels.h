@@ -5,8 +5,11 @@
 
 struct Kernels {
   int lanes;
-  int64_t (*filter_scratch)(const FilterPlan&);
+  int64_t (*tile_scratch)(const FilterPlan&);
   void (*filter_tile)(const FilterPlan&, int64_t item, float* scratch);
+  int64_t (*plane_scratch)(const FilterPlan&);
+  void (*filter_plane)(const FilterPlan&, int64_t item, float* scratch);
+  void (*pointwise)(const PointwiseRequest&, int64_t row, int64_t begin, int64_t end);
 };
 
 extern const Kernels kernels_generic;

@@ -1,6 +1,9 @@
 // The body of every kernels_<instruction set>.cpp.
-#include "filter_tile.h"
+#include "filter_tile_2d.h"
 #include "kernels.h"
+#include "plane_rows.h"
+#include "pointwise.h"
 
 extern const Kernels GANTUNE_TABLE;
-const Kernels GANTUNE_TABLE = {V, filter_scratch, filter_item};
+const Kernels GANTUNE_TABLE = {V,            filter_scratch, filter_item, PlaneRows::scratch_floats,
+                               filter_plane, pointwise};

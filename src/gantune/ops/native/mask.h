@@ -42,13 +42,13 @@ struct MaskColumn {
     return i >= axis.down * span.output && (end == axis.size_out || i < axis.down * end);
   }
 
-  void activate_and_write(float* column, int64_t count) const {
+  void activate_and_write(float* column, int64_t stride, int64_t count) const {
     const Activate activate(plan.request.activation);
     for (int64_t r = 0; r < count; ++r) {
       const int64_t row = first_row + r;
-      const Vec v = load(column + r * V);
+      const Vec v = load(column + r * stride);
       const Vec y = activate(v);
-      store(column + r * V, y);
+      store(column + r * stride, y);
       if (row < own_begin || row >= own_end) continue;
       const Vec unclamped = v < 0.0f ? v * activate.slope : v;
       const VecInt inside = (unclamped <= activate.high) & (unclamped >= activate.low);
@@ -59,16 +59,16 @@ struct MaskColumn {
   }
 
   // Multiply by the derivative of the activation; the gain is in the taps.
-  void multiply(float* column, int64_t count) const {
+  void multiply(float* column, int64_t stride, int64_t count) const {
     const Vec slope = broadcast(plan.request.activation.slope);
     for (int64_t r = 0; r < count; ++r) {
       const int64_t row = first_row + r;
       VecByte bytes = {};
       if (row >= readable_begin && row < readable_end) std::memcpy(&bytes, base + row * row_stride, V);
       const VecInt bits = __builtin_convertvector(bytes, VecInt);
-      Vec v = load(column + r * V);
+      Vec v = load(column + r * stride);
       v = (bits & 1) != 0 ? v * slope : v;
-      store(column + r * V, (bits & 2) != 0 ? Vec{} : v);
+      store(column + r * stride, (bits & 2) != 0 ? Vec{} : v);
     }
   }
 };

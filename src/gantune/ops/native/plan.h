@@ -48,6 +48,27 @@ struct FilterRequest {
   Activation activation;
 };
 
+enum ActivationKind : int32_t {
+  ACT_LINEAR, ACT_RELU, ACT_LRELU, ACT_TANH, ACT_SIGMOID, ACT_ELU, ACT_SELU, ACT_SOFTPLUS, ACT_SWISH
+};
+
+// y = scale_out * clamp(gain * act(scale * x + strength * noise + bias)) over dense memory, either [samples, channels,
+// pixels] or, where `channels_last`, [samples, pixels, channels]. With `gradient`, y = gradient * dy/dx instead, for the
+// activations made of straight lines. Pointers other than x and y may be null.
+struct PointwiseRequest {
+  const void* x;
+  const void* gradient;
+  void* y;
+  const float* scale;      // [samples, channels]
+  const float* scale_out;  // [samples, channels]
+  const float* bias;       // [channels]
+  const float* noise;      // [pixels] of each sample, `noise_stride` apart
+  int64_t samples, channels, pixels, noise_stride;
+  int32_t channels_last, type;
+  int32_t kind;
+  float alpha, gain, clamp, strength;
+};
+
 // One axis of a request. Sample q of the extended upsampled signal (sample i of the definition is q = i + lead) is
 //   v[up * j + p] = sum over k of up_table[p][k] * x[first + j + k],
 // the same window of x for every phase p; and y[o] = sum over t of down_table[t] * v[down * o + lead + t].
@@ -56,6 +77,7 @@ struct Axis {
   int32_t up_taps;    // a phase
   int32_t down_taps;
   int32_t lead, first;
+  int32_t is_down_symmetric;  // to float32 accuracy
   int64_t size_in, size_middle, size_out;
   const float* up_table;
   const float* down_table;
@@ -66,10 +88,11 @@ struct FilterPlan {
   FilterRequest request;
   Axis horizontal;
   Axis vertical;
-  const float* up_table_2d;    // [up_y][up_x][taps_y][taps_x], or null: separable
-  const float* down_table_2d;  // [taps_y][taps_x], or null: separable
+  const float* up_table_2d;    // [up_y][up_x][taps_y][taps_x], and
+  const float* down_table_2d;  // [taps_y][taps_x] where a filter is not separable, else null
   int64_t tile_width, tile_height;  // of the output
-  int64_t tiles_x, tiles_y, groups;
+  int64_t tiles_x, tiles_y;
+  int64_t packs, pack_groups;  // channels are taken in groups of one register, those of one cache line together
   int64_t block_steps;  // input rows per pass over the columns
   int64_t scratch_floats;
 };

@@ -5,6 +5,9 @@
 
 namespace {
 
+// Planes lie far apart, and a tile takes short pieces of each: the processor does not foresee that.
+constexpr int PREFETCH_ROWS = 2;
+
 // V channels of one sample, of which `count` exist.
 struct Channels {
   int64_t sample, first;
@@ -36,15 +39,26 @@ void load_columns(const Image& image, const Channels& c, int64_t row, int64_t be
   const int64_t channel = image.stride[1], column = image.stride[3];
   int64_t w = begin;
   if (channel == 1 && c.count == V) {
-    for (; w < end; ++w, out += V) store(out, change(load_as_float(p + w * column)));
+    const int64_t ahead = PREFETCH_ROWS * image.stride[2];
+    for (; w < end; ++w, out += V) {
+      __builtin_prefetch(p + w * column + ahead);
+      store(out, change(load_as_float(p + w * column)));
+    }
   } else if (channel == 1) {
     for (; w < end; ++w, out += V) store(out, change(load_some(p + w * column, c.count)));
-  } else if (column == 1 && c.count == V && end - begin >= V) {
+  } else if (column == 1 && end - begin >= V) {
     // The last square overlaps the one before it, so that no odd columns are left.
     for (; w < end; w += V) {
       const int64_t at = smaller(w, end - V);
       Vec r[V];
-      for (int i = 0; i < V; ++i) r[i] = load_as_float(p + i * channel + at);
+      for (int i = 0; i < V; ++i) {
+        if (i < c.count) {
+          __builtin_prefetch(p + i * channel + at + PREFETCH_ROWS * image.stride[2]);
+          r[i] = load_as_float(p + i * channel + at);
+        } else {
+          r[i] = Vec{};
+        }
+      }
       transpose(r);
       for (int i = 0; i < V; ++i) store(out + (at - begin + i) * V, change(r[i]));
     }
@@ -69,7 +83,10 @@ void store_columns(const Image& image, const Channels& c, int64_t row, int64_t b
       Vec r[V];
       for (int i = 0; i < V; ++i) r[i] = change(load(in + (at - begin + i) * V));
       transpose(r);
-      for (int i = 0; i < c.count; ++i) store_from_float(p + i * channel + at, r[i]);
+      for (int i = 0; i < c.count; ++i) {
+        __builtin_prefetch(p + i * channel + at + PREFETCH_ROWS * image.stride[2], 1);
+        store_from_float(p + i * channel + at, r[i]);
+      }
     }
   } else {
     for (; w < end; ++w, in += V) {

@@ -17,10 +17,13 @@
 #include <malloc.h>
 #else
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #endif
 
 namespace {
+
+constexpr size_t HUGE_PAGE = size_t(2) << 20;
 
 class Scratch {
  public:
@@ -40,7 +43,11 @@ class Scratch {
 #ifdef _WIN32
     return static_cast<float*>(_aligned_malloc(bytes, 4096));
 #else
-    return static_cast<float*>(std::aligned_alloc(4096, bytes));
+    float* memory = static_cast<float*>(std::aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE));
+#ifdef MADV_HUGEPAGE
+    if (memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
 #endif
   }
   void release() {

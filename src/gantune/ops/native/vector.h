@@ -113,18 +113,37 @@ GANTUNE_INLINE float scalar_as_float(const uint16_t* p) {
   std::memcpy(&x, &bits, 4);
   return x;
 }
+
+// The first `count` lanes only; the others read as zero.
+#if defined(GANTUNE_AVX512)
+GANTUNE_INLINE Vec load_some(const float* p, int count) {
+  return (Vec)_mm512_maskz_loadu_ps(__mmask16((1u << count) - 1), p);
+}
+GANTUNE_INLINE Vec load_some(const uint16_t* p, int count) {
+  return from_bfloat16((VecHalf)_mm256_maskz_loadu_epi16(__mmask16((1u << count) - 1), p));
+}
+GANTUNE_INLINE void store_some(float* p, Vec v, int count) {
+  _mm512_mask_storeu_ps(p, __mmask16((1u << count) - 1), (__m512)v);
+}
+GANTUNE_INLINE void store_some(uint16_t* p, Vec v, int count) {
+  _mm256_mask_storeu_epi16(p, __mmask16((1u << count) - 1), (__m256i)to_bfloat16(v));
+}
+#else
 template <class T>
 GANTUNE_INLINE Vec load_some(const T* p, int count) {
   T lanes[V] = {};
-  std::memcpy(lanes, p, sizeof(T) * count);
+  for (int i = 0; i < V; ++i)
+    if (i < count) lanes[i] = p[i];
   return load_as_float(lanes);
 }
 template <class T>
 GANTUNE_INLINE void store_some(T* p, Vec v, int count) {
   T lanes[V];
   store_from_float(lanes, v);
-  std::memcpy(p, lanes, sizeof(T) * count);
+  for (int i = 0; i < V; ++i)
+    if (i < count) p[i] = lanes[i];
 }
+#endif
 
 // Transpose V registers in log2(V) rounds, each exchanging blocks of 1, 2, 4 … lanes between two registers.
 template <int N, int... I>
