@@ -52,3 +52,8 @@ def test_pins_satisfy_what_the_project_asks_for() -> None:
     }
     asked = {re.split(r"[^\w-]", need)[0].lower() for need in importlib.metadata.requires("gantune") or ()}
     assert {"torch", "pytest", "openvino"} <= asked <= pinned
+
+
+def test_every_slow_file_of_the_continuous_check_exists() -> None:
+    listed = importlib.import_module("conftest").SLOW_BUT_CHECKED_ALWAYS
+    assert not [name for name in listed if not (ROOT / "tests" / name).is_file()]
