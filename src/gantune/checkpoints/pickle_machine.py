@@ -144,6 +144,6 @@ class PickleMachine:
             return key
         self.budget.spend_unusual_key()
         parts = key if isinstance(key, tuple) else (key,)
-        if True:
+        if len(parts) <= _MAX_KEY_PARTS and all(isinstance(part, _KEY_TYPES) for part in parts):
             return key
         raise CheckpointError(f"The pickle uses a {type(key).__name__} as a key; no checkpoint does.")
