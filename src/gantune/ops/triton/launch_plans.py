@@ -1,0 +1,238 @@
+"""Tile sizes and grids, as pure functions of shapes, factors and device facts; nothing is tried out.
+
+Every block size is a power of two, because Triton's tensors are. Plans are cached: a network asks for the
+same few again and again.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gantune.ops.triton.device_facts import DeviceFacts
+
+# The smallest size of a matrix product on a GPU's matrix units.
+SMALLEST_PRODUCT = 16
+# With fewer programs than this for each multiprocessor, loads cannot hide behind each other.
+PROGRAMS_A_MULTIPROCESSOR = 4
+FEWEST_ELEMENTS = 256
+# Planes that one program filters in turn, so that it builds its band matrices once.
+MOST_UNITS = 16
+# Channels that lie side by side in channels-last memory and are read together: a sector of 32 bytes.
+CHANNELS_LAST_BLOCK = 8
+# Taps beyond which a direct sum is a loop, because unrolled code would not fit the instruction cache.
+MOST_UNROLLED_TAPS = 64
+MIDDLE_SIZES = (16, 32, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True)
+class PointwisePlan:
+    """A tile of `block_rows` × `block_columns` elements for each of `num_programs`."""
+
+    block_rows: int
+    block_columns: int
+    num_programs: int
+    num_warps: int
+
+
+@dataclass(frozen=True)
+class DirectPlan:
+    """Blocks over channels and over groups of output phases; tiles in each direction."""
+
+    block_c: int
+    block_y: int
+    block_x: int
+    tiles: tuple[int, int, int]
+    num_warps: int
+
+
+@dataclass(frozen=True)
+class BandPlan:
+    """Sizes of a tile for one band product: samples read, outputs written, channels, planes in turn."""
+
+    in_size: tuple[int, int]
+    out_size: tuple[int, int]
+    block_c: int
+    units: int
+    tiles: tuple[int, int]
+    num_programs: int
+    num_warps: int
+
+
+@dataclass(frozen=True)
+class MiddlePlan:
+    """Sizes of a square tile with an upsampled middle: `used` of the `out_size` results are written.
+
+    `gradient_size` is how much of the incoming gradient a tile of the backward pass reads, else 0.
+    """
+
+    in_size: int
+    middle_size: int
+    out_size: int
+    used: int
+    gradient_size: int
+    block_c: int
+    units: int
+    tiles: tuple[int, int]
+    num_programs: int
+    num_warps: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One resampling: factor up or down, and the taps of its filter along the longer axis and as terms."""
+
+    factor: int
+    taps: int
+    terms: int
+
+
+@lru_cache(maxsize=4096)
+def plan_pointwise(rows: int, columns: int, facts: DeviceFacts) -> PointwisePlan:
+    """Plan one pass over memory of `rows` × `columns` elements."""
+    elements = _tile_elements(rows * columns, facts)
+    block_columns = min(round_up(columns), elements)
+    block_rows = min(round_up(rows), elements // block_columns)
+    num_programs = divide_up(rows, block_rows) * divide_up(columns, block_columns)
+    return PointwisePlan(block_rows, block_columns, num_programs, _num_warps(block_rows * block_columns))
+
+
+@lru_cache(maxsize=4096)
+def plan_direct(
+    shape: tuple[int, int, int, int], facts: DeviceFacts, *, is_channels_last: bool
+) -> DirectPlan:
+    """Plan a direct sum for `shape` = (N, C, groups of output rows, groups of output columns)."""
+    N, C, height, width = shape
+    elements = _tile_elements(N * C * height * width, facts)
+    block_c = min(round_up(C), 64, elements) if is_channels_last else 1
+    block_x = min(round_up(width), 64, elements // block_c)
+    block_y = min(round_up(height), elements // block_c // block_x)
+    block_c = min(round_up(C), elements // block_y // block_x)
+    tiles = (divide_up(C, block_c), divide_up(height, block_y), divide_up(width, block_x))
+    return DirectPlan(block_c, block_y, block_x, tiles, _num_warps(block_c * block_y * block_x))
+
+
+@lru_cache(maxsize=4096)
+def plan_band(
+    shape: tuple[int, int, int, int],
+    stages: tuple[tuple[int, int, int], tuple[int, int, int]],
+    facts: DeviceFacts,
+    *,
+    terms: int,
+    element_bytes: int,
+    is_channels_last: bool,
+) -> BandPlan:
+    """Plan an upfirdn2d by band products for an output `shape` (N, C, H, W).
+
+    `stages` gives up, down and taps along y and x; `element_bytes` is the size of what is computed with.
+    """
+    block_c, planes = _channel_blocks(shape, is_channels_last)
+    found: list[tuple[float, BandPlan]] = []
+    for size in MIDDLE_SIZES:
+        out_size = tuple(min(size, max(SMALLEST_PRODUCT, round_up(extent))) for extent in shape[2:])
+        in_size = tuple(_samples_read(out, *stage) for out, stage in zip(out_size, stages, strict=True))
+        widest = max(in_size[0] * out_size[1], out_size[0] * out_size[1], in_size[0] * in_size[1])
+        if found and 3 * widest * block_c * element_bytes > facts.shared_memory_bytes:
+            break
+        macs = terms * block_c * out_size[1] * in_size[0] * (in_size[1] + out_size[0])
+        tiles = (divide_up(shape[2], out_size[0]), divide_up(shape[3], out_size[1]))
+        units, num_programs = _group_planes(planes, tiles, facts)
+        plan = BandPlan(
+            (in_size[0], in_size[1]), (out_size[0], out_size[1]), block_c, units, tiles, num_programs,
+            _num_warps(widest * block_c // 2),
+        )  # fmt: skip
+        found.append((_cost(num_programs, units, macs, facts), plan))
+    return min(found, key=lambda item: item[0])[1]
+
+
+@lru_cache(maxsize=4096)
+def plan_middle(
+    shape: tuple[int, int, int, int],
+    up: Stage,
+    down: Stage,
+    facts: DeviceFacts,
+    *,
+    element_bytes: int,
+    is_channels_last: bool,
+    is_gradient: bool = False,
+) -> MiddlePlan:
+    """Plan a filtered_lrelu for an output `shape` (N, C, H, W), or its gradient for an input `shape`.
+
+    The size of the upsampled middle is chosen first, because its share that is used grows with it and its
+    square must fit shared memory.
+    """
+    block_c, planes = _channel_blocks(shape, is_channels_last)
+    found: list[tuple[float, MiddlePlan]] = []
+    for middle in MIDDLE_SIZES:
+        last = up if is_gradient else down
+        used = (middle - last.taps) // last.factor + 1
+        if used < 1:
+            continue
+        out_size = max(SMALLEST_PRODUCT, round_up(used))
+        in_size = _samples_read(middle, up.factor, 1, up.taps)
+        gradient_size = _samples_read(middle, down.factor, 1, down.taps) if is_gradient else 0
+        # Two tiles of the middle are alive at once, beside one that enters or leaves and two matrices.
+        live = 2 * middle * middle + middle * max(in_size, out_size, gradient_size)
+        if found and live * block_c * element_bytes > facts.shared_memory_bytes:
+            break
+        tiles = (divide_up(shape[2], used), divide_up(shape[3], used))
+        units, num_programs = _group_planes(planes, tiles, facts)
+        macs = block_c * _middle_macs(in_size, middle, out_size, gradient_size, up, down)
+        plan = MiddlePlan(
+            in_size, middle, out_size, used, gradient_size, block_c, units, tiles, num_programs,
+            _num_warps(middle * middle * block_c // 2),
+        )  # fmt: skip
+        found.append((_cost(num_programs, units, macs, facts), plan))
+        if used >= max(shape[2:]):
+            break
+    return min(found, key=lambda item: item[0])[1]
+
+
+def round_up(size: int) -> int:
+    """Return the smallest power of two that is at least `size`."""
+    return 1 << max(0, size - 1).bit_length()
+
+
+def divide_up(size: int, block: int) -> int:
+    """Return how many blocks cover `size`."""
+    return -(-size // block)
+
+
+def _tile_elements(total: int, facts: DeviceFacts) -> int:
+    """Take the largest tile that leaves every multiprocessor some programs."""
+    share = total // (facts.num_multiprocessors * PROGRAMS_A_MULTIPROCESSOR)
+    return min(max(round_up(share + 1) // 2, FEWEST_ELEMENTS), facts.most_elements)
+
+
+def _num_warps(elements: int) -> int:
+    return 4 if elements <= 2048 else 8
+
+
+def _samples_read(out_size: int, up: int, down: int, taps: int) -> int:
+    """Count the samples under a run of outputs, one more where its start is rounded down; a power of two."""
+    reach = (out_size - 1) * down + taps - 1
+    return max(SMALLEST_PRODUCT, round_up(reach // up + 2))
+
+
+def _channel_blocks(shape: tuple[int, int, int, int], is_channels_last: bool) -> tuple[int, int]:
+    block_c = min(CHANNELS_LAST_BLOCK, round_up(shape[1])) if is_channels_last else 1
+    return block_c, shape[0] * divide_up(shape[1], block_c)
+
+
+def _group_planes(planes: int, tiles: tuple[int, int], facts: DeviceFacts) -> tuple[int, int]:
+    """Let a program take several planes in turn where enough programs remain; return that, and their number."""
+    positions = tiles[0] * tiles[1]
+    wanted = facts.num_multiprocessors * PROGRAMS_A_MULTIPROCESSOR
+    units = min(max(1, planes * positions // wanted), MOST_UNITS, planes)
+    return units, divide_up(planes, units) * positions
+
+
+def _middle_macs(in_size: int, middle: int, out_size: int, gradient_size: int, up: Stage, down: Stage) -> int:
+    rise = middle * in_size * (in_size + middle) * up.terms
+    if gradient_size == 0:
+        return rise + middle * out_size * (middle + out_size) * down.terms
+    rise += middle * gradient_size * (gradient_size + middle) * down.terms
+    return rise + middle * out_size * (middle + out_size) * up.terms
+
+
+def _cost(num_programs: int, units: int, macs: int, facts: DeviceFacts) -> float:
+    rounds = divide_up(num_programs, facts.num_multiprocessors)
+    return rounds * (facts.program_cost_macs + units * macs)
