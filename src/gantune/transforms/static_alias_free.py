@@ -37,6 +37,7 @@ class StaticAliasFreeLayer(nn.Module):
         self.padding = list(layer.padding)
         self.gain, self.slope, self.conv_clamp = layer.gain, layer.slope, layer.conv_clamp
         self.implementation: Implementation | None = None
+        self.kernel_size = layer.conv_kernel
         self.affine = layer.affine
         weight = layer.weight.detach()
         self.convolution: nn.Module = ConstantConvolution(weight, padding=layer.conv_kernel - 1)
@@ -50,14 +51,19 @@ class StaticAliasFreeLayer(nn.Module):
         self, x: Tensor, w: Tensor, noise_mode: NoiseMode = "const", *, update_emas: bool = False
     ) -> Tensor:
         """Return [N, out_channels, out_size, out_size], as `AliasFreeLayer` does; it keeps no averages."""
+        scale_in, scale_out = self.scales(w)
+        y = self.convolution(x * scale_in[:, :, None, None])
+        return self.activate(y if scale_out is None else y * scale_out[:, :, None, None])
+
+    def scales(self, w: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the scales of the convolution's input [N, in_channels] and output [N, out_channels]."""
         styles = self.affine(w)
         if self.style_gain != 1.0:
             styles = styles * self.style_gain
-        y = self.convolution(x * (styles * self.input_gain)[:, :, None, None])
-        if self.demodulate:
-            scale = torch.rsqrt(styles.square() @ self.weight_square + _EPSILON)
-            y = y * scale[:, :, None, None]
-        return self.activate(y)
+        if not self.demodulate:
+            return styles * self.input_gain, None
+        energy = styles.square() @ self.weight_square
+        return styles * self.input_gain, torch.rsqrt(energy + _EPSILON)
 
     def activate(self, y: Tensor) -> Tensor:
         """Run the filtered leaky ReLU behind the convolution."""

@@ -57,7 +57,9 @@ class StaticModulatedLayer(nn.Module):
         total = self.act_gain * gain if self.activation in HOMOGENEOUS else 1.0
         styles = self.affine(w)
         y = self.convolution(x * styles[:, :, None, None])
-        shift = self._shift(noise_mode, noise) * total
+        added = self.scaled_noise(noise_mode, noise)
+        shift = self.bias[:, None, None] * total
+        shift = shift if added is None else shift + added * total
         y = torch.addcmul(shift, y, self.demodulation(styles, total)[:, :, None, None])
         clamp = None if self.conv_clamp is None else self.conv_clamp * gain
         if self.activation in HOMOGENEOUS:
@@ -71,14 +73,13 @@ class StaticModulatedLayer(nn.Module):
             return styles.new_full((styles.shape[0], self.out_channels), gain)
         return torch.rsqrt(styles.square() @ self.weight_square + _EPSILON) * gain
 
-    def _shift(self, noise_mode: NoiseMode, noise: Tensor | None) -> Tensor:
-        """Return what is added behind the scale: bias, and noise where there is any."""
-        bias = self.bias[:, None, None]
+    def scaled_noise(self, noise_mode: NoiseMode, noise: Tensor | None) -> Tensor | None:
+        """Return the noise times its strength; None for no noise."""
         if not self.use_noise or (noise is None and noise_mode == "none"):
-            return bias
+            return None
         if noise is None and noise_mode == "random":
             noise = torch.randn_like(self.noise_const)
-        return (self.noise_const if noise is None else noise) * self.noise_strength + bias
+        return (self.noise_const if noise is None else noise) * self.noise_strength
 
 
 class StaticToRgbLayer(nn.Module):

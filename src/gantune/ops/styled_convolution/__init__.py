@@ -1,0 +1,55 @@
+"""Styled convolution: a whole layer of a generator in one pass over memory, without gradients.
+
+    y = clamp(leaky(scale_out · conv(scale_in · x, w) + noise + bias))
+
+with `w` [K, C, 3, 3] and zero padding; or, for a layer that doubles the size, w [4·K, C, 2, 2] holds the
+kernels of the four output phases (row phase first), and conv is the interleaved phases filtered by
+`smooth` ⊗ `smooth`. Any step is left out by None. Inference on a CPU, float32 tensors; products are float32
+by the Winograd method, or bfloat16 with float32 sums where `is_half`.
+"""
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from gantune.errors import UnsupportedError
+from gantune.ops.styled_convolution import native  # noqa: F401  (registers the operator)
+from gantune.ops.styled_convolution.library import missing
+from gantune.ops.styled_convolution.options import StyledOptions
+from gantune.ops.styled_convolution.reference import styled_convolution_reference
+
+__all__ = ["StyledOptions", "missing", "styled_convolution", "styled_convolution_reference"]
+
+
+def styled_convolution(x: Tensor, weight: Tensor, options: StyledOptions) -> Tensor:
+    """Return the layer's result [N, K, H', W'] in channels-last for `x` [N, C, H, W].
+
+    Raise `UnsupportedError` for another type, device or shape, `UnavailableError` where the kernels cannot be
+    compiled.
+    """
+    if x.dtype != torch.float32 or weight.dtype != torch.float32 or x.device.type != "cpu":
+        raise UnsupportedError(
+            f"Styled convolution takes float32 on a CPU; x is {x.dtype} on {x.device}, "
+            f"the weight {weight.dtype}."
+        )
+    taps = 2 if options.smooth is not None else 3
+    if tuple(weight.shape[1:]) != (x.shape[1], taps, taps):
+        raise UnsupportedError(
+            f"Styled convolution takes a weight [K, {x.shape[1]}, {taps}, {taps}] here, "
+            f"not {list(weight.shape)}."
+        )
+    result = torch.ops.gantune.styled_convolution(
+        x,
+        weight,
+        options.scale_in,
+        options.scale_out,
+        options.noise,
+        options.bias,
+        options.slope,
+        options.padding,
+        options.smooth,
+        options.clamp,
+        options.is_half,
+    )
+    return cast(Tensor, result)

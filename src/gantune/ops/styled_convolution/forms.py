@@ -1,0 +1,66 @@
+"""The Winograd forms of a convolution, and how weights are packed for them.
+
+Convolving by F(m, r) multiplies m + r − 1 numbers for m results of r taps, in a domain of polynomials taken
+at as many points (Lavin and Gray, arXiv 1509.09308).
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# ±3/4 and ±3/2 lose 1.6 times what a direct convolution loses in float32; the usual ±1 and ±2 lose 4.5 times
+# (measured; the idea is in Barabasz et al., arXiv 1803.10986).
+_SIX_POINTS = (0.0, 0.75, -0.75, 1.5, -1.5)
+_FOUR_POINTS = (0.0, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form: its number in the C interface, points, taps, phases, and tiles a block (measured)."""
+
+    number: int
+    points: tuple[float, ...]
+    taps: int
+    num_phases: int
+    is_half: bool
+    most_tiles: int
+
+
+CONVOLVE = Form(0, _SIX_POINTS, taps=3, num_phases=1, is_half=False, most_tiles=24)
+CONVOLVE_HALF = Form(1, _FOUR_POINTS, taps=3, num_phases=1, is_half=True, most_tiles=48)
+UPSAMPLE = Form(2, _SIX_POINTS, taps=2, num_phases=4, is_half=False, most_tiles=24)
+UPSAMPLE_HALF = Form(3, _FOUR_POINTS, taps=2, num_phases=4, is_half=True, most_tiles=48)
+
+
+def pack_weight(weight: Tensor, form: Form, *, lanes: int) -> Tensor:
+    """Transform correlation weights [num_phases·K, C, taps, taps] and pack them as `winograd_plan.h` says.
+
+    Phases come first in the order of rows. The transform is done in float64.
+    """
+    G = weight_transform(form)
+    size = G.shape[0]
+    columns = weight.shape[0] // form.num_phases
+    panel = 2 * lanes
+    step = panel if form.num_phases == 1 else lanes
+    C = weight.shape[1]
+    u = torch.einsum("ai,kcij,bj->abck", G, weight.to(torch.float64), G)
+    u = u.reshape(size * size, C, form.num_phases, columns)
+    u = F.pad(u, [0, -columns % step]).flatten(2)
+    u = F.pad(u, [0, -u.shape[2] % panel, 0, -C % lanes])
+    u = u.reshape(*u.shape[:2], -1, panel).permute(2, 0, 1, 3)  # [panels, frequencies, C, 2·lanes]
+    if form.is_half:
+        u = u.reshape(*u.shape[:2], -1, 2, panel).transpose(3, 4)
+    return u.to(torch.bfloat16 if form.is_half else torch.float32).contiguous()
+
+
+def weight_transform(form: Form) -> Tensor:
+    """Return G [size, taps]: each tap's power of a point, divided by that point's distance to the others."""
+    rows = []
+    for point in form.points:
+        scale = prod(point - other for other in form.points if other != point)
+        rows.append([point**power / scale for power in range(form.taps)])
+    rows.append([0.0] * (form.taps - 1) + [1.0])
+    return torch.tensor(rows, dtype=torch.float64)

@@ -1,0 +1,157 @@
+"""Styled convolution in C++, by the Winograd method, and its registration as an operator of torch.
+
+The operator keeps the plain weight, so that an exported program is small and runs on any processor; the
+packed one is made on the first call and kept as long as the weight lives.
+"""
+
+import ctypes
+import weakref
+from math import inf
+
+import torch
+from torch import Tensor
+
+from gantune.ops.styled_convolution import forms
+from gantune.ops.styled_convolution.library import load
+
+_SCHEMA = (
+    "styled_convolution(Tensor x, Tensor weight, Tensor? scale_in, Tensor? scale_out, Tensor? noise, "
+    "Tensor? bias, Tensor? slope, int padding, float[]? smooth, float? clamp, bool is_half) -> Tensor"
+)
+_LIBRARY = torch.library.Library("gantune", "FRAGMENT")  # type: ignore[no-untyped-call]
+_packed: dict[tuple[int, int, int], tuple["weakref.ref[Tensor]", Tensor]] = {}
+
+
+_POINTERS = ("x", "y", "weight", "scale_in", "scale_out", "bias", "slope", "noise")
+
+
+class _WinogradRequest(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in _POINTERS),
+        *((name, ctypes.c_int64) for name in ["noise_stride", "N", "C", "K", "H", "W", "out_h", "out_w"]),
+        ("form", ctypes.c_int32),
+        ("padding", ctypes.c_int32),
+        ("clamp", ctypes.c_float),
+    )
+
+
+class _SmoothRequest(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ["x", "y", "scale_out", "bias", "slope", "noise"]),
+        *((name, ctypes.c_int64) for name in ["noise_stride", "N", "K", "H", "W"]),
+        ("taps", ctypes.c_float * 3),
+        ("clamp", ctypes.c_float),
+    )
+
+
+def _run(
+    x: Tensor,
+    weight: Tensor,
+    scale_in: Tensor | None,
+    scale_out: Tensor | None,
+    noise: Tensor | None,
+    bias: Tensor | None,
+    slope: Tensor | None,
+    padding: int,
+    smooth: list[float] | None,
+    clamp: float | None,
+    is_half: bool,
+) -> Tensor:
+    x = x.contiguous(memory_format=torch.channels_last)
+    y = _result(x, weight, padding, smooth)
+    # Named, so that what is converted here lives until the kernels are done.
+    held = [None if t is None else t.contiguous() for t in (scale_in, scale_out, bias, slope, noise)]
+    styles, scale, shift, slopes, noises = held
+    after = {
+        "scale_out": _address(scale),
+        "bias": _address(shift),
+        "slope": _address(slopes),
+        "noise": _address(noises),
+        "noise_stride": y.shape[2] * y.shape[3] if noises is not None and noises.shape[0] > 1 else 0,
+        "clamp": inf if clamp is None else clamp,
+    }
+    if smooth is None:
+        _convolve(x, y, weight, forms.CONVOLVE_HALF if is_half else forms.CONVOLVE, styles, padding, after)
+        return y
+    N, K, height, width = y.shape
+    phases = torch.empty(N, K, height + 2, width + 2, memory_format=torch.channels_last)
+    _convolve(
+        x, phases, weight, forms.UPSAMPLE_HALF if is_half else forms.UPSAMPLE, styles, 1, {"clamp": inf}
+    )
+    request = _SmoothRequest(
+        x=phases.data_ptr(), y=y.data_ptr(), N=N, K=K, H=height, W=width, taps=tuple(smooth), **after
+    )
+    load().smooth(request, torch.get_num_threads())
+    return y
+
+
+def _convolve(
+    x: Tensor,
+    y: Tensor,
+    weight: Tensor,
+    form: forms.Form,
+    styles: Tensor | None,
+    padding: int,
+    after: dict[str, int | float | None],
+) -> None:
+    request = _WinogradRequest(
+        x=x.data_ptr(),
+        y=y.data_ptr(),
+        weight=_pack_once(weight, form).data_ptr(),
+        scale_in=_address(styles),
+        N=x.shape[0],
+        C=x.shape[1],
+        K=y.shape[1],
+        H=x.shape[2],
+        W=x.shape[3],
+        out_h=y.shape[2],
+        out_w=y.shape[3],
+        form=form.number,
+        padding=padding,
+        **after,
+    )
+    load().convolve(request, form.most_tiles, torch.get_num_threads())
+
+
+def _pack_once(weight: Tensor, form: forms.Form) -> Tensor:
+    key = (weight.data_ptr(), weight._version if not weight.is_inference() else 0, form.number)
+    found = _packed.get(key)
+    if found is not None and found[0]() is not None:
+        return found[1]
+    packed = forms.pack_weight(weight.detach(), form, lanes=load().lanes)
+    _packed[key] = (weakref.ref(weight, lambda _: _packed.pop(key, None)), packed)
+    return packed
+
+
+def _result(x: Tensor, weight: Tensor, padding: int, smooth: list[float] | None) -> Tensor:
+    N, _, H, W = x.shape
+    if smooth is None:
+        shape = (N, weight.shape[0], H + 2 * padding - 2, W + 2 * padding - 2)
+    else:
+        shape = (N, weight.shape[0] // 4, 2 * H, 2 * W)
+    return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
+
+
+def _fake(
+    x: Tensor,
+    weight: Tensor,
+    scale_in: Tensor | None,
+    scale_out: Tensor | None,
+    noise: Tensor | None,
+    bias: Tensor | None,
+    slope: Tensor | None,
+    padding: int,
+    smooth: list[float] | None,
+    clamp: float | None,
+    is_half: bool,
+) -> Tensor:
+    return _result(x, weight, padding, smooth)
+
+
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
+_LIBRARY.define(_SCHEMA)  # type: ignore[no-untyped-call]
+_LIBRARY.impl("styled_convolution", _run, "CPU")  # type: ignore[no-untyped-call]
+torch.library.register_fake("gantune::styled_convolution", _fake, lib=_LIBRARY)

@@ -1,0 +1,24 @@
+"""What stands around the convolution in one layer of a generator."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class StyledOptions:
+    """Hold scales, noise, bias, activation and geometry; None leaves a step out.
+
+    `scale_in` [N, C], `scale_out` [N, K], `noise` [N or 1, 1, H, W], `bias` and `slope` [K] (of a leaky
+    ReLU). `padding` is the convolution's; `smooth` holds the three taps of an up-sampling layer instead.
+    """
+
+    scale_in: Tensor | None = None
+    scale_out: Tensor | None = None
+    noise: Tensor | None = None
+    bias: Tensor | None = None
+    slope: Tensor | None = None
+    padding: int = 1
+    smooth: list[float] | None = None
+    clamp: float | None = None
+    is_half: bool = False

@@ -1,0 +1,122 @@
+import pytest
+import torch
+
+from gantune.errors import UnsupportedError
+from gantune.ops.styled_convolution import (
+    StyledOptions,
+    missing,
+    styled_convolution,
+    styled_convolution_reference,
+)
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+SHAPES = [(1, 64, 3, 9, 11), (2, 91, 40, 13, 7), (3, 5, 33, 4, 4), (1, 16, 32, 1, 1), (1, 17, 16, 30, 2)]
+
+
+def draw(
+    shape: tuple[int, ...], *, up: bool, padding: int = 1
+) -> tuple[torch.Tensor, torch.Tensor, dict[str, object]]:
+    torch.manual_seed(0)
+    n, c, k, h, w = shape
+    weight = torch.randn(4 * k, c, 2, 2) / (2 * c**0.5) if up else torch.randn(k, c, 3, 3) / (3 * c**0.5)
+    height, width = (2 * h, 2 * w) if up else (h + 2 * padding - 2, w + 2 * padding - 2)
+    steps = {
+        "scale_in": torch.randn(n, c),
+        "scale_out": torch.randn(n, k),
+        "noise": torch.randn(n, 1, height, width),
+        "bias": torch.randn(k),
+        "slope": torch.rand(k),
+        "clamp": 3.0,
+        "padding": padding,
+        "smooth": [0.25, 0.5, 0.25] if up else None,
+    }
+    return torch.randn(n, c, h, w), weight, steps
+
+
+def reference(x: torch.Tensor, weight: torch.Tensor, steps: dict[str, object]) -> torch.Tensor:
+    double = {k: v.double() if isinstance(v, torch.Tensor) else v for k, v in steps.items()}
+    return styled_convolution_reference(x.double(), weight.double(), StyledOptions(**double))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("padding", [1, 2])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_convolution_equals_the_definition(shape: tuple[int, ...], padding: int) -> None:
+    x, weight, steps = draw(shape, up=False, padding=padding)
+    found = styled_convolution(x, weight, StyledOptions(**steps))  # type: ignore[arg-type]
+    torch.testing.assert_close(found.double(), reference(x, weight, steps), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_upsampling_equals_the_definition(shape: tuple[int, ...]) -> None:
+    x, weight, steps = draw(shape, up=True)
+    found = styled_convolution(x, weight, StyledOptions(**steps))  # type: ignore[arg-type]
+    torch.testing.assert_close(found.double(), reference(x, weight, steps), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("left_out", ["scale_in", "scale_out", "noise", "bias", "slope", "clamp"])
+@pytest.mark.parametrize("up", [False, True])
+def test_each_step_can_be_left_out(up: bool, left_out: str) -> None:
+    x, weight, steps = draw((2, 20, 18, 6, 5), up=up)
+    steps[left_out] = None
+    found = styled_convolution(x, weight, StyledOptions(**steps))  # type: ignore[arg-type]
+    torch.testing.assert_close(found.double(), reference(x, weight, steps), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_half_precision_loses_what_bfloat16_loses(up: bool) -> None:
+    x, weight, steps = draw((1, 64, 32, 16, 16), up=up)
+    steps |= {"clamp": None, "slope": None, "noise": None, "bias": None, "scale_out": None}
+    expected = reference(x, weight, steps)
+    found = styled_convolution(x, weight, StyledOptions(**steps, is_half=True))  # type: ignore[arg-type]
+    noise = (found - expected).square().mean() / expected.square().mean()
+    # Both factors round to 8 bits (52 dB in a direct convolution); the transforms cost about 4 dB.
+    assert 45 < -10 * torch.log10(noise) < 60
+
+
+def test_one_noise_serves_the_batch_and_planar_inputs_are_taken() -> None:
+    x, weight, steps = draw((2, 8, 8, 6, 6), up=False)
+    steps["noise"] = torch.randn(1, 1, 6, 6)
+    for given in (x, x.contiguous(memory_format=torch.channels_last), x.transpose(2, 3)):
+        found = styled_convolution(given, weight, StyledOptions(**steps))  # type: ignore[arg-type]
+        torch.testing.assert_close(found.double(), reference(given, weight, steps), atol=2e-5, rtol=0)
+        assert found.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_a_changed_weight_is_packed_anew() -> None:
+    x, weight, _ = draw((1, 8, 8, 6, 6), up=False)
+    for _ in range(3):
+        other = torch.randn_like(weight)
+        found = styled_convolution(x, other, StyledOptions())
+        torch.testing.assert_close(found.double(), reference(x, other, {}), atol=1e-4, rtol=0)
+        other.mul_(2)
+        found = styled_convolution(x, other, StyledOptions())
+        torch.testing.assert_close(found.double(), reference(x, other, {}), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 3])
+def test_the_result_does_not_depend_on_the_number_of_threads(num_threads: int) -> None:
+    x, weight, steps = draw((1, 32, 32, 40, 40), up=False)
+    expected = styled_convolution(x, weight, StyledOptions(**steps))  # type: ignore[arg-type]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(num_threads)
+        assert torch.equal(styled_convolution(x, weight, StyledOptions(**steps)), expected)  # type: ignore[arg-type]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_other_types_and_shapes_are_refused() -> None:
+    x, weight, _ = draw((1, 8, 8, 6, 6), up=False)
+    with pytest.raises(UnsupportedError, match="takes float32 on a CPU"):
+        styled_convolution(x.double(), weight, StyledOptions())
+    with pytest.raises(UnsupportedError, match=r"takes a weight \[K, 8, 3, 3\]"):
+        styled_convolution(x, weight[:, :, :1, :1], StyledOptions())
+
+
+def test_the_operator_satisfies_torch() -> None:
+    x, weight, _ = draw((2, 8, 8, 6, 6), up=False)
+    arguments = (x, weight, None, None, None, None, None, 1, None, None, False)
+    torch.library.opcheck(
+        torch.ops.gantune.styled_convolution.default, arguments, test_utils="test_faketensor"
+    )
