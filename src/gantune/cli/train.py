@@ -1,0 +1,106 @@
+"""`gantune train`: a fast GAN trainer with the field's options and run folders."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from gantune.cli.console import print_facts, print_json, report_progress
+from gantune.cli.options import JsonOption, SeedOption
+
+Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r"]
+Augmentation = Literal["none", "ada", "fixed", "diffaugment"]
+
+
+def train(
+    outdir: Annotated[
+        Path, typer.Option("--outdir", "--out", help="Where run folders go.", show_default=False)
+    ],
+    data: Annotated[Path, typer.Option(help="ZIP or folder of pictures.", show_default=False)],
+    cfg: Annotated[Configuration, typer.Option(help="Which networks.")] = "stylegan2",
+    batch: Annotated[int, typer.Option(min=1, help="Images a step.")] = 32,
+    kimg: Annotated[float, typer.Option(min=0, help="Thousand images to train for.")] = 1000,
+    gamma: Annotated[float, typer.Option(min=0, help="Weight of R1; 0 is none.")] = 1.0,
+    pl_weight: Annotated[float, typer.Option(min=0, help="Weight of the path length penalty.")] = 2.0,
+    cond: Annotated[bool, typer.Option("--cond", help="Train with the labels of dataset.json.")] = False,
+    mirror: Annotated[bool, typer.Option("--mirror", help="Add every picture flipped.")] = False,
+    aug: Annotated[Augmentation, typer.Option(help="Augmentation.")] = "ada",
+    p: Annotated[float, typer.Option("--p", min=0, max=1, help="Its first (fixed: only) probability.")] = 0.0,
+    target: Annotated[float, typer.Option(help="ADA: wanted mean sign of real logits.")] = 0.6,
+    cbase: Annotated[int, typer.Option(min=4, help="Widths: channels × resolution.")] = 32768,
+    cmax: Annotated[int, typer.Option(min=1, help="Widths: most channels.")] = 512,
+    d_cbase: Annotated[int | None, typer.Option(min=4, help="The discriminator's --cbase.")] = None,
+    latent_dim: Annotated[int, typer.Option(min=1, help="Width of z and w.")] = 512,
+    map_depth: Annotated[int | None, typer.Option(min=1, help="Layers of the mapping network.")] = None,
+    mbstd_group: Annotated[int, typer.Option(min=1, help="Group of the minibatch statistics.")] = 4,
+    glr: Annotated[float, typer.Option(help="Learning rate of the generator.")] = 0.002,
+    dlr: Annotated[float, typer.Option(help="Learning rate of the discriminator.")] = 0.002,
+    style_mixing: Annotated[float, typer.Option(min=0, max=1, help="Share of mixed styles.")] = 0.9,
+    ema_kimg: Annotated[float, typer.Option(help="Half-life of the averaged generator.")] = 10.0,
+    resume: Annotated[Path | None, typer.Option(help="Run folder to continue, or checkpoint.")] = None,
+    tick: Annotated[float, typer.Option(help="Thousand images between reports.")] = 4.0,
+    snap: Annotated[int, typer.Option(min=1, help="Ticks between snapshots.")] = 50,
+    accumulation: Annotated[int, typer.Option(min=1, help="Backward passes a batch.")] = 1,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
+    seed: SeedOption = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the options and stop.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Train a GAN; leaves statistics, pictures, snapshots, and a state from which it resumes exactly."""
+    from gantune.training import (
+        AugmentOptions,
+        NetworkShape,
+        Recipe,
+        Schedule,
+        SpeedOptions,
+        TrainRequest,
+        open_data,
+    )
+    from gantune.training import train as run_training
+
+    shape = NetworkShape(
+        cfg=cfg,
+        channel_base=cbase,
+        channel_max=cmax,
+        discriminator_channel_base=d_cbase,
+        latent_dim=latent_dim,
+        map_depth=map_depth,
+        mbstd_group=mbstd_group,
+    )
+    recipe = Recipe(
+        shape=shape,
+        augment=AugmentOptions(kind=aug, p=p, target=target),
+        batch=batch,
+        gamma=gamma,
+        pl_weight=pl_weight,
+        style_mixing=style_mixing,
+        g_lr=glr,
+        d_lr=dlr,
+        average_kimg=ema_kimg,
+        cond=cond,
+        mirror=mirror,
+        seed=seed,
+    )
+    request = TrainRequest(
+        data=data,
+        outdir=outdir,
+        recipe=recipe,
+        schedule=Schedule(kimg=kimg, tick_kimg=tick, snap=snap),
+        speed=SpeedOptions(workers=workers, accumulation=accumulation),
+        resume=resume,
+    )
+    if dry_run:
+        dataset = open_data(request)
+        facts: dict[str, object] = {
+            "images": dataset.num_stored,
+            "resolution": dataset.resolution,
+            "channels": dataset.channels,
+            "label_dim": dataset.label_dim,
+            **asdict(request),
+        }
+        print_json(facts) if json else print_facts(facts)
+        return
+    result = run_training(request, on_progress=report_progress)
+    document: dict[str, object] = {name: str(value) for name, value in asdict(result).items()}
+    print_json(document) if json else print_facts(document)

@@ -1,0 +1,237 @@
+"""The training loop: batches in, steps, statistics at every tick, snapshots, and a state to resume from."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from gantune.errors import InterruptedRunError, UsageError
+from gantune.measuring.process_facts import read_peak_bytes
+from gantune.measuring.stopwatch import Stopwatch
+from gantune.training.batches import BatchSchedule, BatchStream, Share
+from gantune.training.dataset import ImageDataset
+from gantune.training.game import Game, start_game
+from gantune.training.options import Recipe, Schedule, SpeedOptions
+from gantune.training.peers import Peers
+from gantune.training.phases import plan_phases
+from gantune.training.pictures import pick_labels, write_fakes, write_reals
+from gantune.training.players import ImageShape, build_players
+from gantune.training.progress import describe_tick
+from gantune.training.run_folder import OPTIONS_FILE, STATE_FILE, create_run_folder, find_state, snapshot_path
+from gantune.training.saving import load_state, load_weights, save_snapshot, save_state
+from gantune.training.statistics import append_line, cut_after, single, summarize
+from gantune.training.step import RealBatch, StepContext, take_step
+
+_logger = logging.getLogger(__name__)
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What to train, on which data, where to, and from where on.
+
+    `resume` is a run folder, which is continued in place, or a checkpoint, with whose networks a new run
+    begins.
+    """
+
+    data: Path
+    outdir: Path
+    recipe: Recipe
+    schedule: Schedule
+    speed: SpeedOptions
+    resume: Path | None = None
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """Where the run lies and how far it came."""
+
+    run: Path
+    snapshot: Path
+    num_images: int
+    seconds: float
+
+
+def open_data(request: TrainRequest) -> ImageDataset:
+    """Open the data set as the recipe reads it; raise `UsageError` for a resolution no network has."""
+    dataset = ImageDataset(request.data, use_labels=request.recipe.cond, mirror=request.recipe.mirror)
+    resolution = dataset.resolution
+    if resolution < 8 or resolution & (resolution - 1):
+        raise UsageError(
+            f"The pictures in {request.data} are {resolution} wide; networks take a power of two from 8 on. "
+            "Resize them."
+        )
+    return dataset
+
+
+def train(
+    request: TrainRequest, *, peers: Peers | None = None, on_progress: Report = lambda _: None
+) -> TrainResult:
+    """Train until `kimg` thousand images have been seen, and return where the result lies.
+
+    Raise `InterruptedRunError` where the user stops it; the state is saved then.
+    """
+    peers = peers or Peers()
+    dataset = open_data(request)
+    recipe, speed = request.recipe, request.speed
+    images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
+    players = build_players(recipe.shape, images, seed=recipe.seed)
+    game = start_game(players, recipe, fused_optimizer=speed.fused_optimizer)
+    run = _prepare_run(request, game, dataset)
+    context = StepContext(plan_phases(recipe, players.generator), speed, peers, dataset.labels)
+    share = Share(peers.rank, peers.world_size, recipe.shape.mbstd_group)
+    schedule = BatchSchedule(
+        len(dataset), batch=recipe.batch, seed=recipe.seed, first_step=game.step, share=share
+    )
+    with _open_stream(dataset, schedule, speed) as stream:
+        return _Loop(
+            request, game, context, stream, run, pick_labels(dataset, seed=recipe.seed), on_progress
+        ).run()
+
+
+@contextmanager
+def _open_stream(
+    dataset: ImageDataset, schedule: BatchSchedule, speed: SpeedOptions
+) -> Iterator[BatchStream]:
+    stream = BatchStream(dataset, schedule, workers=speed.workers)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset) -> Path:
+    """Create the run's folder, or take up the one that is resumed."""
+    if request.resume is not None and request.resume.is_dir():
+        run = request.resume
+        saved = load_state(game, find_state(run))
+        _warn_of_changes(saved, request.recipe)
+        cut_after(run, game.num_images)
+        return run
+    if request.resume is not None:
+        load_weights(game.players, request.resume)
+    recipe = request.recipe
+    name = f"{recipe.shape.cfg}-{request.data.stem}-batch{recipe.batch}-gamma{recipe.gamma:g}"
+    run = create_run_folder(request.outdir, name)
+    described = {
+        "data": str(request.data),
+        "recipe": asdict(recipe),
+        "schedule": asdict(request.schedule),
+        "speed": asdict(request.speed),
+        "resume": None if request.resume is None else str(request.resume),
+    }
+    (run / OPTIONS_FILE).write_text(json.dumps(described, indent=2) + "\n")
+    write_reals(dataset, run / "reals.png", seed=recipe.seed)
+    return run
+
+
+def _warn_of_changes(saved: dict[str, object], recipe: Recipe) -> None:
+    """Say what differs from the recipe a run began with: quality jumps back when it changes unnoticed."""
+    current = json.loads(json.dumps(asdict(recipe)))
+    changes = [
+        f"{name}: {saved.get(name)!r} → {current[name]!r}"
+        for name in current
+        if saved.get(name) != current[name]
+    ]
+    if changes:
+        _logger.warning("the run continues under another recipe than it began with: %s", "; ".join(changes))
+
+
+class _Loop:
+    """Step, tick, snapshot, save, until the schedule is done."""
+
+    def __init__(
+        self,
+        request: TrainRequest,
+        game: Game,
+        context: StepContext,
+        stream: BatchStream,
+        run: Path,
+        labels: torch.Tensor,
+        on_progress: Report,
+    ) -> None:
+        self.schedule = request.schedule
+        self.game = game
+        self.context = context
+        self.stream = stream
+        self.folder = run
+        self.labels = labels
+        self.on_progress = on_progress
+        self.started_s = game.elapsed_s
+        self.first_image = game.num_images
+        self.watch = Stopwatch()
+        self.saved_s = 0.0
+        self.tick = game.num_images // self.tick_images
+
+    @property
+    def tick_images(self) -> int:
+        return max(int(self.schedule.tick_kimg * 1000), 1)
+
+    def run(self) -> TrainResult:
+        total = int(self.schedule.kimg * 1000)
+        try:
+            while self.game.num_images < total:
+                self._step()
+                if self.game.num_images // self.tick_images > self.tick or self.game.num_images >= total:
+                    self._finish_tick(total)
+        except KeyboardInterrupt:
+            self._save()
+            raise InterruptedRunError(
+                f"Interrupted after {self.game.num_images} images; the state is saved. Repeat the command "
+                f"with --resume {self.folder} to continue."
+            ) from None
+        self._save()
+        snapshot = self._write_snapshot()
+        return TrainResult(self.folder, snapshot, self.game.num_images, self.game.elapsed_s)
+
+    def _step(self) -> None:
+        waiting = Stopwatch()
+        pixels, labels = self.stream.next_batch()
+        self.game.record("ms/data_wait", torch.tensor(waiting.lap_ms()))
+        device = self.game.path_length_mean.device
+        images = pixels.to(device, non_blocking=True).float() / 127.5 - 1
+        take_step(self.game, RealBatch(images, labels.to(device, non_blocking=True)), self.context)
+        self.game.record("ms/step", torch.tensor(waiting.lap_ms()))
+        self.game.elapsed_s = self.started_s + self.watch.elapsed_s
+
+    def _finish_tick(self, total: int) -> None:
+        self.tick = self.game.num_images // self.tick_images
+        statistics = summarize(self.game.records)
+        self.game.records.clear()
+        seen = self.game.num_images - self.first_image
+        rate = seen / max(self.watch.elapsed_s, 1e-9)
+        if not self.context.peers.is_first:
+            return
+        line: dict[str, object] = {
+            **statistics,
+            "augment/p": single(self.game.augment.p),
+            "images_per_s": single(rate),
+            "peak_bytes": single(read_peak_bytes()),
+            "num_images": self.game.num_images,
+            "elapsed_s": self.game.elapsed_s,
+        }
+        append_line(self.folder, line)
+        remaining_s = (total - self.game.num_images) / rate
+        self.on_progress(describe_tick(self.game, statistics, images_per_s=rate, remaining_s=remaining_s))
+        if self.tick % self.schedule.snap == 0 and self.game.num_images < total:
+            self._write_snapshot()
+            self._save()
+        elif self.watch.elapsed_s - self.saved_s > self.schedule.save_minutes * 60:
+            self._save()
+
+    def _write_snapshot(self) -> Path:
+        path = snapshot_path(self.folder, self.game.num_images)
+        if self.context.peers.is_first:
+            save_snapshot(self.game.players, path)
+            picture = self.folder / f"fakes{self.game.num_images // 1000:06d}.png"
+            write_fakes(self.game.players.average, self.labels, picture, seed=self.game.recipe.seed)
+        return path
+
+    def _save(self) -> None:
+        self.saved_s = self.watch.elapsed_s
+        if self.context.peers.is_first:
+            save_state(self.game, self.folder / STATE_FILE)

@@ -1,0 +1,48 @@
+"""The folder of a training run: `00000-name`, numbered after those already there, and what lies in it."""
+
+import re
+from pathlib import Path
+
+from gantune.errors import StorageError, UsageError
+
+STATE_FILE = "training-state.safetensors"
+OPTIONS_FILE = "training_options.json"
+_NUMBER = re.compile(r"^(\d{5})-")
+
+
+def create_run_folder(outdir: Path, name: str) -> Path:
+    """Create the next folder, `outdir/NNNNN-name`, and return it."""
+    outdir.mkdir(parents=True, exist_ok=True)
+    while True:
+        taken = [int(found.group(1)) for item in outdir.iterdir() if (found := _NUMBER.match(item.name))]
+        folder = outdir / f"{max(taken, default=-1) + 1:05d}-{name}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue  # another run took the number first
+        return folder
+
+
+def find_state(run: Path) -> Path:
+    """Return the state file of a run folder; raise `UsageError` where there is nothing to resume."""
+    state = run / STATE_FILE
+    if not state.is_file():
+        raise UsageError(
+            f"{run} holds no {STATE_FILE}: the run was stopped before its first save. Start it anew."
+        )
+    return state
+
+
+def snapshot_path(run: Path, num_images: int) -> Path:
+    """Name the snapshot of the networks after the thousands of images seen."""
+    return run / f"network-snapshot-{num_images // 1000:06d}.safetensors"
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `StorageError` where a file cannot be created in `folder`."""
+    probe = folder / ".probe"
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be written ({error.strerror}).") from error
