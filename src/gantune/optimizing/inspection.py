@@ -9,8 +9,8 @@ from gantune.optimizing.facts import collect_facts, count_network
 def inspect(path: str | PathLike[str], *, image_size: int = 64) -> dict[str, object]:
     """Say what a checkpoint is: format, family, sizes, parameters, MACs of one sample, and its metadata.
 
-    `image_size` stands for height and width where an image input leaves them free. Nothing in the file is run.
-    Raises `CheckpointError` for a refused file.
+    `image_size` stands for height and width where an image input leaves them free. Nothing in the file is
+    run. Raises `CheckpointError` for a refused file.
     """
     checkpoint = load_checkpoint(path)
     num_parameters, macs = count_network(checkpoint.generator, image_size=image_size)

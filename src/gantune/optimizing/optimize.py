@@ -54,8 +54,8 @@ def optimize(
 def _write_network(network: nn.Module, path: Path) -> None:
     if not isinstance(network, Network):
         raise UsageError(
-            f"A {type(network).__name__} says neither its family nor its inputs, so it cannot be optimized. Give "
-            "the path of its checkpoint, or a network that gantune.load returned."
+            f"A {type(network).__name__} says neither its family nor its inputs, so it cannot be optimized. "
+            "Give the path of its checkpoint, or a network that gantune.load returned."
         )
     content = NetworkContent(network.family, network.config, dict(network.state_dict()))
     write_safetensors(CheckpointContent("module", {"generator": content}), path)
