@@ -13,13 +13,8 @@ from gantune.errors import GantuneError, StorageError, UsageError
 from gantune.records.artifact import ArtifactEnvironment
 from gantune.records.plan import PlannedCandidate, Step
 
-TRANSFORMS = {
-    "freeze": transforms.freeze,
-    "static_modulation": transforms.static_modulation,
-    "resampling": transforms.resampling,
-    "layout": transforms.layout,
-    "precision": transforms.precision,
-}
+# The transforms' own catalogue, so that a new one can be planned and replayed by being listed there.
+TRANSFORMS = {name: getattr(transforms, name) for name in transforms.__all__}
 
 
 class BuildResult(BaseModel):
@@ -40,7 +35,7 @@ def apply_transforms(network: nn.Module, steps: tuple[Step, ...]) -> nn.Module:
             continue
         if step.name not in TRANSFORMS:
             raise UsageError(f"There is no transform {step.name!r}; there are: {', '.join(TRANSFORMS)}.")
-        network = TRANSFORMS[step.name](network, **step.options)  # type: ignore[operator]
+        network = TRANSFORMS[step.name](network, **step.options)
     return network
 
 

@@ -9,7 +9,7 @@ from gantune.networks.contract import Network
 from gantune.optimizing.assemble import Evidence
 from gantune.records.interface import OutputSpec
 from gantune.reporting import Sample
-from gantune.runtime.images import tile, to_pixels, write_png
+from gantune.runtime.images import list_images, tile, to_pixels, write_png
 
 MAX_SAMPLES = 4
 _MAX_SHEET_SIDE = 512
@@ -22,8 +22,8 @@ def make_samples(evidence: Evidence) -> list[Sample]:
         return []
     pairs = zip(evidence.expected[:MAX_SAMPLES], evidence.images[:MAX_SAMPLES], strict=True)
     return [
-        Sample(title=f"Test sample {index + 1}", before=_unit(before, output), after=_unit(after, output))
-        for index, (before, after) in enumerate(pairs)
+        Sample(title=title, before=_unit(before, output), after=_unit(after, output))
+        for title, (before, after) in zip(_titles(evidence), pairs, strict=False)
     ]
 
 
@@ -36,6 +36,14 @@ def draw_samples_sheet(evidence: Evidence, path: Path) -> None:
     step = max(1, -(-evidence.expected.shape[2] // _MAX_SHEET_SIDE))
     pictures = [to_pixels(image, output)[::step, ::step] for row in rows for image in row[:MAX_SAMPLES]]
     write_png(path, tile(pictures, columns=min(MAX_SAMPLES, len(evidence.expected))))
+
+
+def _titles(evidence: Evidence) -> list[str]:
+    """Name each test sample: its picture's name, or its number."""
+    samples = evidence.plan.samples
+    if samples is not None:
+        return [path.stem for path in list_images(Path(samples))]
+    return [f"Test sample {index + 1}" for index in range(len(evidence.expected))]
 
 
 def _output(evidence: Evidence) -> OutputSpec:

@@ -18,7 +18,7 @@ from gantune.profiling.layers import time_layers
 from gantune.quality.divergence import find_divergence
 from gantune.quality.paired import count_non_finite, psnr_db, snr_db
 from gantune.records.candidate import Candidate, Throughput
-from gantune.records.plan import Plan
+from gantune.records.plan import Plan, Step
 from gantune.records.report import ExtremeCheck, LayerTime
 from gantune.runtime.sampling import Array, draw_inputs
 
@@ -63,7 +63,7 @@ def verify_best(
         extremes=_check_extremes(
             tuned_baseline(original, threads=plan.threads), subject, extremes, network.output.value_range
         ),
-        first_divergence=_name_divergence(network, best, tensors),
+        first_divergence=_name_divergence(network, best, plan, tensors),
         throughput=_measure_throughput(original, subject, plan, batches),
     )
 
@@ -97,10 +97,19 @@ def _compare_extreme(name: str, expected: Images, found: Images, value_range: fl
     )
 
 
-def _name_divergence(network: nn.Module, best: Candidate, inputs: Mapping[str, torch.Tensor]) -> str | None:
-    """Compare the transformed network with the original, layer by layer, in torch."""
+def _name_divergence(
+    network: nn.Module, best: Candidate, plan: Plan, inputs: Mapping[str, torch.Tensor]
+) -> str | None:
+    """Compare the transformed network with the original, layer by layer, in torch.
+
+    Where the engine alone lowers the precision, the transform that does the same in torch stands in for it.
+    """
+    planned = next(candidate for candidate in plan.candidates if candidate.name == best.name)
+    steps = best.plan
+    if planned.precision != "fp32" and all(step.name != "precision" for step in steps):
+        steps += (Step(kind="transform", name="precision", options={"dtype": planned.precision}),)
     try:
-        transformed = apply_transforms(network, best.plan)
+        transformed = apply_transforms(network, steps)
         difference = find_divergence(network, transformed, inputs)
     except GantuneError as error:
         return f"not compared: {error}"
