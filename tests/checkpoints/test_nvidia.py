@@ -131,6 +131,21 @@ def test_a_clamp_that_only_the_layers_tell_is_taken_from_them(tmp_path: Path) ->
     assert content.networks["generator"].config["conv_clamp"] == 256
 
 
+def test_a_clamp_of_the_discriminator_is_taken_from_its_layers(tmp_path: Path) -> None:
+    _, stored = generator(tmp_path)
+    network = load_checkpoint(GOLDEN / "stylegan2-uncond-32.pkl").discriminator
+    assert network is not None
+    critic = persistent(network)
+    keywords = {"c_dim": 0, "img_resolution": 32, "img_channels": 3}
+    critic.meta["state"]["_init_kwargs"] = keywords
+    child(child(critic, "b32"), "conv1").meta["state"]["conv_clamp"] = 64
+    content = read_content(write({"G_ema": stored, "D": critic}, tmp_path / "a.pkl"))
+    config = content.networks["discriminator"].config
+    assert config["conv_clamp"] == 64
+    # Widths that no argument tells come from the shapes.
+    assert (config["channel_base"], config["channel_max"]) == (256, 16)
+
+
 class Critic:
     """A discriminator whose class nobody knows."""
 

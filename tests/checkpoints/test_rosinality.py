@@ -34,6 +34,13 @@ def test_widths_depth_and_resolution_come_from_the_shapes() -> None:
     assert content.metadata["arguments"]["iter"] == 800000  # type: ignore[index]
 
 
+def test_kernels_carry_the_gain_that_stands_before_demodulation(stored: dict[str, Any]) -> None:
+    # README of the golden data: × 1/√(in·k²), here 1/√(16·9) = 1/12.
+    state = read_content(GOLDEN).networks["generator"].state
+    expected = stored["g_ema"]["convs.2.conv.weight"][0] / 12
+    torch.testing.assert_close(state["synthesis.b16.conv0.weight"], expected)
+
+
 def test_a_file_with_the_averaged_generator_alone_is_enough(stored: dict[str, Any], tmp_path: Path) -> None:
     path = save({"g_ema": stored["g_ema"], "latent_avg": stored["latent_avg"]}, tmp_path)
     checkpoint = load_checkpoint(path)

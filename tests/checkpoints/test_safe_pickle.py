@@ -257,9 +257,10 @@ def test_more_operations_than_any_checkpoint_has_are_refused(monkeypatch: pytest
         decode(b"\x80\x02" + b"N0" * 1000 + b"N.")
 
 
-def test_loading_the_same_bytes_over_and_over_is_refused() -> None:
+@pytest.mark.parametrize("content", [torch.zeros(4096), "text" * 4096])
+def test_loading_the_same_bytes_over_and_over_is_refused(content: object) -> None:
     storage = io.BytesIO()
-    torch.save(torch.zeros(4096), storage, _use_new_zipfile_serialization=False)
+    torch.save(content, storage, _use_new_zipfile_serialization=False)
     data = storage.getvalue()
     call = b"ctorch.storage\n_load_from_bytes\n"
     again = call + b"B" + struct.pack("<I", len(data)) + data + b"q\x01\x85R0" + (call + b"h\x01\x85R0") * 100

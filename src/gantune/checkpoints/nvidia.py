@@ -103,6 +103,8 @@ def _read_discriminator(module: ModuleRecord) -> NetworkContent:
             for name, tensor in state.items()
             if name.startswith("b") and name.endswith(".conv0.weight") and tensor.dim() == 4
         }
+        if "b4.fc.bias" not in state:
+            raise CheckpointError("The discriminator has no weight 'b4.fc.bias'; it is damaged.")
         widths[4] = state["b4.fc.bias"].shape[0]
         config["channel_base"], config["channel_max"] = fit_channel_widths(widths)
     return NetworkContent("stylegan2", config, state)
