@@ -74,12 +74,13 @@ def generate_images(
     Raises `UsageError` where the options do not fit the network, `StorageError` where a file is in the way.
     """
     jobs = list(_list_jobs(network.inputs, options))
+    choices = _choose(network.inputs, options)
     out.mkdir(parents=True, exist_ok=True)
     targets = [out / f"{name}.png" for name, _ in jobs]
     _refuse_existing(targets, overwrite=options.overwrite)
     for target, (name, draw) in zip(targets, jobs, strict=True):
         on_progress(f"generating {name}")
-        image = network(**_with_choices(draw(), network.inputs, options))[0]
+        image = network(**(draw() | choices))[0]
         write_png(target, to_pixels(image, network.output))
     return targets
 
@@ -108,16 +109,16 @@ def _read_input(spec: InputSpec, path: Path) -> dict[str, Array]:
     return {spec.name: read_image(path, low=low, high=high)[None]}
 
 
-def _with_choices(
-    arrays: dict[str, Array], inputs: Sequence[InputSpec], options: GenerateOptions
-) -> dict[str, Array]:
-    chosen = dict(arrays)
+def _choose(inputs: Sequence[InputSpec], options: GenerateOptions) -> dict[str, Array]:
+    """Give the inputs that the options fix."""
+    chosen: dict[str, Array] = {}
     kinds: dict[str, InputSpec] = {spec.kind: spec for spec in inputs}
     if options.label is not None:
-        chosen[_require(kinds, "class", "--class").name] = _as_class(kinds["class"], options.label)
+        label = _require(kinds, "class", "--class")
+        chosen[label.name] = _as_class(label, options.label)
     if options.truncation_psi is not None:
-        psi = np.asarray(options.truncation_psi, dtype=np.float32)
-        chosen[_require(kinds, "scalar", "--trunc").name] = psi
+        psi = _require(kinds, "scalar", "--trunc")
+        chosen[psi.name] = np.asarray(options.truncation_psi, dtype=np.float32)
     return chosen
 
 
