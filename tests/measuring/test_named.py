@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gantune.errors import CheckpointError
@@ -27,6 +28,14 @@ def test_names_that_meet_are_numbered() -> None:
 def test_a_path_without_anything_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="nothing at"):
         name_subjects([tmp_path / "missing"], threads=1, tune_allocator=False)
+
+
+def test_the_original_of_a_style_network_takes_truncation() -> None:
+    original = RunnableOriginal(NETWORK)
+    z = np.random.default_rng(0).standard_normal((2, 32), dtype=np.float32)
+    averages = original(z=z, truncation_psi=0.0)
+    assert abs(averages[0] - averages[1]).max() < 1e-6
+    assert abs(original(z=z)[0] - averages[0]).max() > 0.1
 
 
 def test_the_original_takes_any_batch_and_seeds_do_not_depend_on_it() -> None:

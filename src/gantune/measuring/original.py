@@ -8,9 +8,11 @@ import torch
 from numpy.typing import NDArray
 
 from gantune.checkpoints import load
-from gantune.networks.contract import Network
+from gantune.networks.contract import Network, StyleNetwork
 from gantune.records.interface import InputSpec, OutputSpec
 from gantune.runtime.inputs import InputValue, prepare_inputs
+
+TRUNCATION = InputSpec(name="truncation_psi", kind="scalar", shape=(), default=1.0)
 
 
 class RunnableOriginal:
@@ -22,7 +24,9 @@ class RunnableOriginal:
 
     @property
     def inputs(self) -> tuple[InputSpec, ...]:
-        """List the inputs, in order."""
+        """List the inputs, in order; a style network also takes `truncation_psi`."""
+        if isinstance(self._module, StyleNetwork):
+            return (*self._network.inputs, TRUNCATION)
         return self._network.inputs
 
     @property

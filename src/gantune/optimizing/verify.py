@@ -7,7 +7,14 @@ from pydantic import BaseModel, ConfigDict
 from torch import nn
 
 from gantune.errors import GantuneError
-from gantune.measuring import CheckpointSource, ComparisonOptions, Subject, compare_subjects, tuned_baseline
+from gantune.measuring import (
+    ArtifactSource,
+    CheckpointSource,
+    ComparisonOptions,
+    Subject,
+    compare_subjects,
+    tuned_baseline,
+)
 from gantune.measuring.process import WorkerProcess
 from gantune.networks.contract import Network
 from gantune.ops import use_implementation
@@ -20,6 +27,7 @@ from gantune.quality.paired import count_non_finite, psnr_db, snr_db
 from gantune.records.candidate import Candidate, Throughput
 from gantune.records.plan import Plan, Step
 from gantune.records.report import ExtremeCheck, LayerTime
+from gantune.runtime import read_artifact
 from gantune.runtime.sampling import Array, draw_inputs
 
 # Above this the throughput rounds would only find out how the machine swaps.
@@ -56,7 +64,9 @@ def verify_best(
         layers = time_layers(network, tensors)
     if subject is None or best is None:
         return Verification(layers=layers)
-    extremes = draw_extreme_inputs(network.inputs, seed=plan.seed, image_size=plan.image_size)
+    assert isinstance(subject.source, ArtifactSource)
+    shipped = read_artifact(subject.source.directory).inputs
+    extremes = draw_extreme_inputs(shipped, seed=plan.seed, image_size=plan.image_size)
     batches = tuple(batch for batch in throughput_batches if batch * image_bytes <= _MAX_THROUGHPUT_BYTES)
     return Verification(
         layers=layers,
