@@ -48,46 +48,41 @@ def train(
     json: JsonOption = False,
 ) -> None:
     """Train a GAN; leaves statistics, pictures, snapshots, and a state from which it resumes exactly."""
-    from gantune.training import (
-        AugmentOptions,
-        NetworkShape,
-        Recipe,
-        Schedule,
-        SpeedOptions,
-        TrainRequest,
-        open_data,
-    )
+    from gantune.networks.options import read_options
+    from gantune.training import NetworkShape, Recipe, Schedule, SpeedOptions, TrainRequest, open_data
     from gantune.training import train as run_training
 
-    shape = NetworkShape(
-        cfg=cfg,
-        channel_base=cbase,
-        channel_max=cmax,
-        discriminator_channel_base=d_cbase,
-        latent_dim=latent_dim,
-        map_depth=map_depth,
-        mbstd_group=mbstd_group,
-    )
-    recipe = Recipe(
-        shape=shape,
-        augment=AugmentOptions(kind=aug, p=p, target=target),
-        batch=batch,
-        gamma=gamma,
-        pl_weight=pl_weight,
-        style_mixing=style_mixing,
-        g_lr=glr,
-        d_lr=dlr,
-        average_kimg=ema_kimg,
-        cond=cond,
-        mirror=mirror,
-        seed=seed,
-    )
+    shape: dict[str, object] = {
+        "cfg": cfg,
+        "channel_base": cbase,
+        "channel_max": cmax,
+        "discriminator_channel_base": d_cbase,
+        "latent_dim": latent_dim,
+        "map_depth": map_depth,
+        "mbstd_group": mbstd_group,
+    }
+    recipe: dict[str, object] = {
+        "shape": read_options(NetworkShape, shape, what="The shape of the networks"),
+        "augment": {"kind": aug, "p": p, "target": target},
+        "batch": batch,
+        "gamma": gamma,
+        "pl_weight": pl_weight,
+        "style_mixing": style_mixing,
+        "g_lr": glr,
+        "d_lr": dlr,
+        "average_kimg": ema_kimg,
+        "cond": cond,
+        "mirror": mirror,
+        "seed": seed,
+    }
+    schedule: dict[str, object] = {"kimg": kimg, "tick_kimg": tick, "snap": snap}
+    speed: dict[str, object] = {"workers": workers, "accumulation": accumulation}
     request = TrainRequest(
         data=data,
         outdir=outdir,
-        recipe=recipe,
-        schedule=Schedule(kimg=kimg, tick_kimg=tick, snap=snap),
-        speed=SpeedOptions(workers=workers, accumulation=accumulation),
+        recipe=read_options(Recipe, recipe, what="The recipe"),
+        schedule=read_options(Schedule, schedule, what="The schedule"),
+        speed=read_options(SpeedOptions, speed, what="The speed switches"),
         resume=resume,
     )
     if dry_run:

@@ -35,6 +35,9 @@ SYM6 = (
     -0.007800708325034148,
 )
 _EDGE = len(SYM6) // 4
+# The wavelet is not symmetric: it delays by this many pixels, and as many backwards when it down-samples. A
+# flip in between would not undo that.
+_DELAY = (sum(tap * k for k, tap in enumerate(SYM6)) / sum(SYM6) - (len(SYM6) - 1) / 2) / 2
 
 
 def blit_matrix(draw: Draw, p: float, *, height: int, width: int) -> Tensor:
@@ -81,9 +84,8 @@ def _warp_all(images: Tensor, matrix: Tensor) -> Tensor:
     padded = upsample2d(padded, wavelet)
     places = _places(H, W).to(images)  # [Y, X, 3]
     # A stack of small matrix products would be far slower than one of all places.
-    read = (places.reshape(1, -1, 3) @ matrix[:, :2].transpose(1, 2)).reshape(
-        len(images), *places.shape[:2], 2
-    )
+    read = places.reshape(1, -1, 3) @ matrix[:, :2].transpose(1, 2) + _DELAY
+    read = read.reshape(len(images), *places.shape[:2], 2)
     read = read * torch.tensor([2 / (W + 2 * margin_x), 2 / (H + 2 * margin_y)]).to(images)
     sampled = grid_sample(padded, read)
     return downsample2d(sampled, wavelet, padding=-2 * _EDGE, flip_filter=True)
@@ -91,8 +93,8 @@ def _warp_all(images: Tensor, matrix: Tensor) -> Tensor:
 
 def _places(H: int, W: int) -> Tensor:
     """Return (x, y, 1) [Y, X, 3] of a twice finer grid, `_EDGE` pixels wider than the image on every side."""
-    y = (torch.arange(2 * (H + 2 * _EDGE)) + 0.5) / 2 - (H / 2 + _EDGE)
-    x = (torch.arange(2 * (W + 2 * _EDGE)) + 0.5) / 2 - (W / 2 + _EDGE)
+    y = (torch.arange(2 * (H + 2 * _EDGE)) + 0.5) / 2 - (H / 2 + _EDGE) - _DELAY
+    x = (torch.arange(2 * (W + 2 * _EDGE)) + 0.5) / 2 - (W / 2 + _EDGE) - _DELAY
     rows, columns = torch.meshgrid(y, x, indexing="ij")
     return torch.stack([columns, rows, torch.ones_like(rows)], dim=2)
 

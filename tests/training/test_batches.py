@@ -1,0 +1,57 @@
+from itertools import islice
+
+import psutil
+import pytest
+import torch
+
+from gantune.training.batches import BatchSchedule, BatchStream, Share, seed_generator
+from gantune.training.dataset import ImageDataset
+from training_samples import write_dataset
+
+
+def take(count, **options):
+    arguments = {"batch": 4, "seed": 7, "share": Share()} | options
+    return list(islice(BatchSchedule(10, **arguments), count))
+
+
+def test_every_epoch_shows_every_image_once():
+    indices = [index for batch in take(5) for index in batch]
+    assert sorted(indices[:10]) == sorted(indices[10:]) == list(range(10))
+    assert indices[:10] != indices[10:]
+
+
+def test_a_later_first_step_continues_the_same_order():
+    assert take(3, first_step=2) == take(5)[2:]
+
+
+def test_the_seed_changes_the_order():
+    assert take(2) != take(2, seed=8)
+
+
+def test_processes_share_the_batch_of_one():
+    parts = [take(3, share=Share(rank=rank, world_size=2, group_size=2)) for rank in range(2)]
+    for first, second, whole in zip(*parts, take(3), strict=True):
+        # Four samples in groups of 2: sample n is in group n mod 2, and each process has one group.
+        assert first == [whole[0], whole[2]]
+        assert second == [whole[1], whole[3]]
+
+
+def test_numbers_seed_a_generator_by_all_of_them():
+    drawn = [
+        torch.rand(1, generator=seed_generator(*seed)).item() for seed in [(1, 2), (1, 3), (2, 2), (1, 2)]
+    ]
+    assert drawn[0] == drawn[3]
+    assert len(set(drawn)) == 3
+
+
+@pytest.mark.parametrize("workers", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
+def test_workers_give_what_the_loop_would_read_and_leave_nothing(tmp_path, workers):
+    dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=10), use_labels=True)
+    before = len(psutil.Process().children())
+    stream = BatchStream(dataset, BatchSchedule(10, batch=4, seed=7, share=Share()), workers=workers)
+    for indices in take(4):
+        images, labels = stream.next_batch()
+        assert torch.equal(images, dataset[indices][0])
+        assert torch.equal(labels, dataset[indices][1])
+    stream.close()
+    assert len(psutil.Process().children()) == before
