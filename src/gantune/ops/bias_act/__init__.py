@@ -9,13 +9,15 @@ slope of lrelu for negative values, by default 0.2.
 from torch import Tensor
 
 from gantune.errors import UsageError
-from gantune.ops.bias_act import portable, reference
+from gantune.ops.bias_act import native, portable, reference, triton
 from gantune.ops.bias_act.options import BiasActOptions, parse_options
 from gantune.ops.choose import Operation
 
 OPERATION: Operation[Tensor | None, BiasActOptions] = Operation(
     "bias_act",
     forms=(
+        native.FORM,
+        triton.FORM,
         portable.FORM,
         reference.FORM,
     ),

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gantune.ops.bias_act import check_bias
 from gantune.ops.choose import Operation
-from gantune.ops.filtered_lrelu import portable, reference
+from gantune.ops.filtered_lrelu import native, portable, reference, triton
 from gantune.ops.filtered_lrelu.options import FilteredLreluOptions, parse_options
 from gantune.ops.resampling_filter import check_filter, filter_taps
 from gantune.ops.upfirdn2d import check_call as check_upfirdn2d
@@ -24,6 +24,8 @@ from gantune.ops.upfirdn2d import check_call as check_upfirdn2d
 OPERATION: Operation[Tensor | None, Tensor | None, Tensor | None, FilteredLreluOptions] = Operation(
     "filtered_lrelu",
     forms=(
+        native.FORM,
+        triton.FORM,
         portable.FORM,
         reference.FORM,
     ),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gantune.errors import UsageError
 from gantune.ops.choose import Operation
-from gantune.ops.modulated_conv2d import portable, reference
+from gantune.ops.modulated_conv2d import native, portable, reference, triton
 from gantune.ops.modulated_conv2d.options import ModulatedConv2dOptions
 from gantune.ops.padding import parse_padding
 from gantune.ops.resampled_convolution import ConvolutionOptions
@@ -23,6 +23,8 @@ from gantune.ops.resampling_filter import check_filter
 OPERATION: Operation[Tensor, Tensor, Tensor | None, Tensor | None, ModulatedConv2dOptions] = Operation(
     "modulated_conv2d",
     forms=(
+        native.FORM,
+        triton.FORM,
         portable.FORM,
         reference.FORM,
     ),

@@ -144,7 +144,7 @@ PreparedFilter::PreparedFilter(const FilterRequest& given, const Kernels& kernel
   Axis h = make_axis(request, 0, up.x.size(), down.x.size());
   Axis v = make_axis(request, 1, up.y.size(), down.y.size());
   // Leaky ReLU commutes with a positive factor only: a negative gain's sign goes behind it, and the clamp with it.
-  const float sign = request.gain < 0 ? -1.0f : 1.0f;
+  const float sign = request.activation.enabled && request.gain < 0 ? -1.0f : 1.0f;
   const double gain = double(request.gain) * sign;
   if (up.full.empty() && down.full.empty()) {
     up_x_ = phases_of(up.x, h.up, 1.0);

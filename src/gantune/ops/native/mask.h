@@ -9,26 +9,26 @@
 namespace {
 
 constexpr int MASK_CHANNELS = 16;
+constexpr VecByte OUTSIDE = VecByte{} + 2;  // contributes nothing
 
 // The part of one column of the mask that a tile owns: tiles overlap, and only the owner writes.
 struct MaskColumn {
   const FilterPlan& plan;
   uint8_t* base;  // of row 0, at this tile's column and channels
   int64_t first_row, row_stride;
-  int64_t readable_begin, readable_end, own_begin, own_end;
+  int64_t readable_end, own_begin, own_end;
 
   // `column` and `first_row` count extended upsampled samples.
   MaskColumn(const FilterPlan& p, const Channels& c, const Span& x, const Span& y, int64_t column, int64_t row)
       : plan(p) {
     const Axis &h = p.horizontal, &v = p.vertical;
     const int64_t groups = (p.request.x.size[1] + MASK_CHANNELS - 1) / MASK_CHANNELS;
-    const int64_t i = column - h.lead;
+    const int64_t i = column - h.lead + p.request.mask_offset[0];
     const int64_t plane = c.sample * groups + c.first / MASK_CHANNELS;
     row_stride = h.size_middle * MASK_CHANNELS;
     base = p.request.mask + plane * v.size_middle * row_stride + i * MASK_CHANNELS + c.first % MASK_CHANNELS;
-    first_row = row - v.lead;
+    first_row = row - v.lead + p.request.mask_offset[1];
     const bool exists = i >= 0 && i < h.size_middle;
-    readable_begin = 0;
     readable_end = exists ? v.size_middle : 0;
     own_begin = own_end = 0;
     if (exists && owns(h, x, i)) {
@@ -63,8 +63,8 @@ struct MaskColumn {
     const Vec slope = broadcast(plan.request.activation.slope);
     for (int64_t r = 0; r < count; ++r) {
       const int64_t row = first_row + r;
-      VecByte bytes = {};
-      if (row >= readable_begin && row < readable_end) std::memcpy(&bytes, base + row * row_stride, V);
+      VecByte bytes = OUTSIDE;
+      if (row >= 0 && row < readable_end) std::memcpy(&bytes, base + row * row_stride, V);
       const VecInt bits = __builtin_convertvector(bytes, VecInt);
       Vec v = load(column + r * stride);
       v = (bits & 1) != 0 ? v * slope : v;

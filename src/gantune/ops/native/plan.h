@@ -41,7 +41,8 @@ struct FilterRequest {
   int32_t up[2];
   int32_t down[2];
   int32_t padding[2];  // before the first sample, on the upsampled image
-  int32_t size_middle[2];  // of the upsampled image
+  int32_t size_middle[2];  // of the mask: the upsampled image of the forward pass
+  int32_t mask_offset[2];  // sample i of the upsampled image is value i + offset of the mask
   int32_t mask_use;
   int32_t flip_filter;
   float gain;  // of the whole: up-filter gain times activation gain

@@ -19,12 +19,14 @@ from gantune.errors import UsageError
 from gantune.ops.choose import Operation
 from gantune.ops.padding import parse_factor, parse_padding
 from gantune.ops.resampling_filter import check_filter, filter_taps
-from gantune.ops.upfirdn2d import portable, reference
+from gantune.ops.upfirdn2d import native, portable, reference, triton
 from gantune.ops.upfirdn2d.options import Upfirdn2dOptions, parse_options
 
 OPERATION: Operation[Tensor | None, Upfirdn2dOptions] = Operation(
     "upfirdn2d",
     forms=(
+        native.FORM,
+        triton.FORM,
         portable.FORM,
         reference.FORM,
     ),

@@ -1,0 +1,1 @@
+"""The C++ forms of the operations: sources, loader and the structures between."""

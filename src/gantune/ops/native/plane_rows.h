@@ -1,0 +1,231 @@
+// `upfirdn2d` of images whose rows are contiguous: one plane at a time, SIMD registers along the row.
+//
+// Each input row is filtered horizontally once, at the width of the output, into a ring of rows that the vertical
+// filter reads; a filter that is not separable reads a ring of plain rows. It needs no channels to fill registers.
+#pragma once
+
+#include "tensor_rows.h"
+
+namespace {
+
+// A summand tap * p[m] of output m.
+struct Term {
+  const float* p;
+  float tap;
+};
+
+template <int Blocks>
+GANTUNE_INLINE void sum_block(const Term* terms, int count, int64_t m, Vec (&sum)[Blocks]) {
+  for (Vec& s : sum) s = Vec{};
+  for (int k = 0; k < count; ++k)
+    unrolled<Blocks>(GANTUNE_EACH(b) { sum[b] += load(terms[k].p + m + b * V) * terms[k].tap; });
+}
+
+// out[m] = sum of the terms. Scratch rows have room for a whole register behind `count`; an image has not.
+template <bool IsScratch, class T>
+void sum_terms(const Term* terms, int num_terms, T* out, int64_t count) {
+  constexpr int B = 4;
+  int64_t m = 0;
+  for (; m + B * V <= count; m += B * V) {
+    Vec sum[B];
+    sum_block<B>(terms, num_terms, m, sum);
+    unrolled<B>(GANTUNE_EACH(b) { store_from_float(out + m + b * V, sum[b]); });
+  }
+  for (; m < count; m += V) {
+    Vec sum[1];
+    sum_block<1>(terms, num_terms, m, sum);
+    if (IsScratch || m + V <= count) store_from_float(out + m, sum[0]);
+    else store_some(out + m, sum[0], int(count - m));
+  }
+}
+
+template <int... I>
+GANTUNE_INLINE void zip(Vec a, Vec b, float* out, Lanes<0, I...>) {
+  store(out, __builtin_shufflevector(a, b, ((I & 1) * V + I / 2)...));
+  store(out + V, __builtin_shufflevector(a, b, ((I & 1) * V + V / 2 + I / 2)...));
+}
+template <int... I>
+GANTUNE_INLINE void unzip(const float* in, Vec& even, Vec& odd, Lanes<0, I...>) {
+  const Vec a = load(in), b = load(in + V);
+  even = __builtin_shufflevector(a, b, (2 * I)...);
+  odd = __builtin_shufflevector(a, b, (2 * I + 1)...);
+}
+template <int N, int... I>
+struct AllLanes : AllLanes<N - 1, N - 1, I...> {};
+template <int... I>
+struct AllLanes<0, I...> {
+  using Type = Lanes<0, I...>;
+};
+using EveryLane = AllLanes<V>::Type;
+
+// Rows `stride` apart, element m of row r to out[m * num_rows + r], and back.
+void interleave(const float* in, int64_t stride, int num_rows, int64_t length, float* out) {
+  if (num_rows == 2) {
+    for (int64_t m = 0; m < length; m += V) zip(load(in + m), load(in + stride + m), out + 2 * m, EveryLane{});
+    return;
+  }
+  for (int64_t m = 0; m < length; ++m)
+    for (int r = 0; r < num_rows; ++r) out[m * num_rows + r] = in[r * stride + m];
+}
+void deinterleave(const float* in, int num_rows, int64_t length, float* out, int64_t stride) {
+  if (num_rows == 2) {
+    for (int64_t m = 0; m < length; m += V) {
+      Vec even, odd;
+      unzip(in + 2 * m, even, odd, EveryLane{});
+      store(out + m, even);
+      store(out + stride + m, odd);
+    }
+    return;
+  }
+  for (int64_t m = 0; m < length; ++m)
+    for (int r = 0; r < num_rows; ++r) out[r * stride + m] = in[m * num_rows + r];
+}
+
+// How a row is cut so that every loop runs at unit stride: inputs in `in_phases` rows, outputs in `out_phases`.
+struct RowCut {
+  int in_phases, out_phases;
+  int64_t periods;      // outputs of one phase
+  int64_t in_length;    // inputs of one phase
+  int64_t in_stride, out_stride;
+
+  explicit RowCut(const Axis& axis) {
+    const int period = axis.up / greatest_common_divisor(axis.up, axis.down) * axis.down;
+    in_phases = period / axis.up;
+    out_phases = period / axis.down;
+    periods = (axis.size_out + out_phases - 1) / out_phases;
+    const int furthest = (axis.down * (out_phases - 1) + axis.lead) / axis.up + axis.up_taps;
+    in_length = periods + (furthest + in_phases - 1) / in_phases;
+    in_stride = round_up(in_length) + V;
+    out_stride = round_up(periods) + V;
+  }
+  static int greatest_common_divisor(int a, int b) { return b == 0 ? a : greatest_common_divisor(b, a % b); }
+  static int64_t round_up(int64_t n) { return (n + V - 1) / V * V; }
+  int64_t row_floats() const { return in_phases * in_stride + V; }
+  int64_t result_floats() const { return out_phases * out_stride + V; }
+};
+
+// One plane's rows on their way to the output.
+class PlaneRows {
+ public:
+  PlaneRows(const FilterPlan& plan, int64_t sample, int64_t channel, float* scratch)
+      : plan_(plan), h_(plan.horizontal), v_(plan.vertical), cut_(plan.horizontal),
+        separable_(plan.up_table_2d == nullptr), num_slots_(v_.up_taps), sample_(sample), channel_(channel) {
+    slot_floats_ = separable_ ? cut_.result_floats() : cut_.row_floats();
+    padded_ = scratch;
+    split_ = padded_ + cut_.row_floats();
+    phases_ = split_ + cut_.row_floats();
+    result_ = phases_ + cut_.result_floats();
+    slots_ = result_ + cut_.result_floats();
+    terms_ = reinterpret_cast<Term*>(slots_ + num_slots_ * slot_floats_);
+  }
+
+  static int64_t scratch_floats(const FilterPlan& plan) {
+    const RowCut cut(plan.horizontal);
+    const int64_t slot = larger(cut.result_floats(), cut.row_floats());
+    return 2 * cut.row_floats() + 2 * cut.result_floats() + plan.vertical.up_taps * slot +
+           int64_t(plan.horizontal.up_taps) * plan.vertical.up_taps * int64_t(sizeof(Term) / sizeof(float)) + V;
+  }
+
+  void make_output(int64_t o) {
+    const int64_t q = v_.down * o + v_.lead;
+    const int64_t first = v_.first + q / v_.up;
+    const int phase = int(q % v_.up);
+    const int64_t begin = larger<int64_t>(first, 0), end = smaller<int64_t>(first + v_.up_taps, v_.size_in);
+    for (filled_ = larger(filled_, begin); filled_ < end; ++filled_) fill(filled_);
+    if (separable_) {
+      int n = 0;
+      for (int64_t row = begin; row < end; ++row)
+        terms_[n++] = {slot(row), v_.up_table[phase * v_.up_taps + (row - first)]};
+      write(o, terms_, n);
+      return;
+    }
+    float* to = cut_.out_phases == 1 ? result_ : phases_;
+    for (int s = 0; s < cut_.out_phases; ++s) {
+      int n = 0;
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t y = int64_t(phase) * h_.up * v_.up_taps + (row - first);
+        n = add_terms(s, slot(row), plan_.up_table_2d + y * h_.up_taps, int64_t(v_.up_taps) * h_.up_taps, n);
+      }
+      sum_terms<true>(terms_, n, to + s * cut_.out_stride, cut_.periods);
+    }
+    if (cut_.out_phases > 1) interleave(phases_, cut_.out_stride, cut_.out_phases, cut_.periods, result_);
+    const Term whole{result_, 1.0f};
+    write(o, &whole, 1);
+  }
+
+ private:
+  float* slot(int64_t row) { return slots_ + row % num_slots_ * slot_floats_; }
+
+  // Terms of output phase s from one (cut) input row; `table` holds the taps of phase p at p * table_stride.
+  int add_terms(int s, const float* row, const float* table, int64_t table_stride, int n) {
+    const int q = h_.down * s + h_.lead;
+    const float* taps = table + (q % h_.up) * table_stride;
+    for (int k = 0; k < h_.up_taps; ++k) {
+      const int at = q / h_.up + k;
+      terms_[n++] = {row + at % cut_.in_phases * cut_.in_stride + at / cut_.in_phases, taps[k]};
+    }
+    return n;
+  }
+
+  void fill(int64_t row) {
+    const int64_t length = cut_.in_length * cut_.in_phases;
+    const int64_t before = smaller(larger<int64_t>(-h_.first, 0), length);
+    const int64_t begin = smaller(larger<int64_t>(h_.first, 0), h_.size_in);
+    const int64_t end = larger(smaller(h_.first + length, h_.size_in), begin);
+    float* cut = separable_ ? split_ : slot(row);
+    float* plain = cut_.in_phases == 1 ? cut : padded_;
+    std::memset(plain, 0, sizeof(float) * before);
+    copy_inputs(row, begin, end, plain + before);
+    std::memset(plain + before + (end - begin), 0, sizeof(float) * (length - before - (end - begin)));
+    if (cut_.in_phases > 1) deinterleave(padded_, cut_.in_phases, cut_.in_length, cut, cut_.in_stride);
+    if (!separable_) return;
+    float* to = cut_.out_phases == 1 ? slot(row) : phases_;
+    for (int s = 0; s < cut_.out_phases; ++s) {
+      const int n = add_terms(s, cut, h_.up_table, h_.up_taps, 0);
+      sum_terms<true>(terms_, n, to + s * cut_.out_stride, cut_.periods);
+    }
+    if (cut_.out_phases > 1) interleave(phases_, cut_.out_stride, cut_.out_phases, cut_.periods, slot(row));
+  }
+
+  void copy_inputs(int64_t row, int64_t begin, int64_t end, float* out) {
+    const Image& x = plan_.request.x;
+    const Channels c{sample_, channel_, 1};
+    if (x.type == FLOAT32) copy_row(row_pointer<float>(x, c, row) + begin, end - begin, out);
+    else copy_row(row_pointer<uint16_t>(x, c, row) + begin, end - begin, out);
+  }
+  template <class T>
+  static void copy_row(const T* in, int64_t count, float* out) {
+    int64_t w = 0;
+    for (; w + V <= count; w += V) store(out + w, load_as_float(in + w));
+    for (; w < count; ++w) out[w] = scalar_as_float(in + w);
+  }
+
+  void write(int64_t o, const Term* terms, int n) {
+    const Image& y = plan_.request.y;
+    const Channels c{sample_, channel_, 1};
+    if (y.type == FLOAT32) sum_terms<false>(terms, n, row_pointer<float>(y, c, o), h_.size_out);
+    else sum_terms<false>(terms, n, row_pointer<uint16_t>(y, c, o), h_.size_out);
+  }
+
+  const FilterPlan& plan_;
+  const Axis &h_, &v_;
+  const RowCut cut_;
+  const bool separable_;
+  const int64_t num_slots_;
+  const int64_t sample_, channel_;
+  int64_t slot_floats_, filled_ = 0;
+  float *padded_, *split_, *phases_, *result_, *slots_;
+  Term* terms_;
+};
+
+// A plane, or a stretch of `tile_height` rows of one.
+void filter_plane(const FilterPlan& plan, int64_t item, float* scratch) {
+  const int64_t stripe = item % plan.tiles_y, plane = item / plan.tiles_y;
+  const int64_t channels = plan.request.x.size[1];
+  PlaneRows rows(plan, plane / channels, plane % channels, scratch);
+  const int64_t begin = stripe * plan.tile_height;
+  const int64_t end = smaller(begin + plan.tile_height, plan.vertical.size_out);
+  for (int64_t o = begin; o < end; ++o) rows.make_output(o);
+}
+
+}  // namespace
