@@ -14,10 +14,20 @@ from gantune.cli.doctor import doctor
 from gantune.cli.generate import generate
 from gantune.cli.inspect import inspect
 from gantune.cli.optimize import optimize
+from gantune.cli.profile import profile
 from gantune.cli.train import train
 from gantune.errors import GantuneError, InterruptedRunError, StorageError
 
-COMMANDS: tuple[Callable[..., None], ...] = (doctor, inspect, convert, generate, optimize, bench, train)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    doctor,
+    inspect,
+    convert,
+    generate,
+    profile,
+    optimize,
+    bench,
+    train,
+)
 
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 

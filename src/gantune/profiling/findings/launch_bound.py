@@ -1,0 +1,97 @@
+"""So many small pieces of work that starting them takes longer than doing them."""
+
+import numpy as np
+
+from gantune.profiling.findings.conclusion import MIN_SHARE, conclude, percent, top_names
+from gantune.profiling.scene import Scene
+from gantune.profiling.trace.events import Kind
+from gantune.records.profile import Evidence, Finding
+
+# Starting a kernel takes the host some ten microseconds with its operator; a shorter one cannot hide that.
+SMALL_KERNEL_US = 10.0
+# On a CPU, dispatching an operator takes a few microseconds whatever it does.
+SMALL_OPERATOR_US = 10.0
+# "Most": more than half of the kernels find that the device has run dry before they were launched.
+MOST = 0.5
+MIN_OPERATORS_A_STEP = 500
+_REMEDY = (
+    "Launch less: torch.compile or CUDA graphs for the step, foreach or fused optimizers, operations on "
+    "whole "
+    "batches instead of loops, larger batches."
+)
+
+
+def find(scene: Scene) -> Finding | None:
+    """Fire where the queue of the device runs dry between small kernels, or a CPU runs tiny operators."""
+    return _on_host(scene) if scene.device is None else _on_device(scene)
+
+
+def is_launch_bound(scene: Scene) -> bool:
+    """Say whether most kernels are launched too late, and are small."""
+    if scene.device is None or scene.device.late_share is None:
+        return False
+    durations = scene.seen.trace.duration_us[scene.device.kernel_rows]
+    return scene.device.late_share >= MOST and float(np.median(durations)) < SMALL_KERNEL_US
+
+
+def _on_device(scene: Scene) -> Finding | None:
+    assert scene.device is not None
+    share = scene.seen.share(scene.device.idle_by_cause["host"])
+    if share < MIN_SHARE or not is_launch_bound(scene):
+        return None
+    assert scene.device.late_share is not None
+    rows = scene.device.kernel_rows
+    durations = scene.seen.trace.duration_us[rows]
+    kernels = scene.seen.trace.of_kind(Kind.KERNEL) & scene.seen.in_window
+    return conclude(
+        "launch_bound",
+        share,
+        evidence=(
+            Evidence(
+                text=f"{percent(float((durations < SMALL_KERNEL_US).mean()))} of {len(rows):,} kernels "
+                f"take less than "
+                f"{SMALL_KERNEL_US:.0f} µs (median {np.median(durations):.1f} µs).",
+                events=top_names(scene.seen.trace, kernels),
+            ),
+            Evidence(
+                text=f"{percent(scene.device.late_share)} of the kernels were launched after the device "
+                f"had run dry; "
+                f"it is idle for {percent(share)} of the window while the host prepares the next launch.",
+                source_line=scene.host.line_of(
+                    scene.seen.trace.of_kind(Kind.OPERATOR) & scene.seen.in_window
+                ),
+            ),
+        ),
+        confidence="high",
+        remedy=_REMEDY,
+    )
+
+
+def _on_host(scene: Scene) -> Finding | None:
+    """Count operators whose own work is as short as their dispatch."""
+    if scene.is_device_missing:
+        return None
+    own = scene.host.operator_self_us
+    small = own < SMALL_OPERATOR_US
+    num_steps = max(len(scene.seen.steps), 1)
+    share = min(1.0, float(own[small].sum()) / scene.seen.window_us)
+    if share < MIN_SHARE or len(own) / num_steps < MIN_OPERATORS_A_STEP or small.mean() < MOST:
+        return None
+    mask = np.zeros(scene.seen.trace.num_events, dtype=bool)
+    mask[scene.host.operator_rows[small]] = True
+    return conclude(
+        "launch_bound",
+        share,
+        evidence=(
+            Evidence(
+                text=f"{len(own) / num_steps:,.0f} operators a step, {percent(float(small.mean()))} of "
+                f"them with less than "
+                f"{SMALL_OPERATOR_US:.0f} µs of own work; these take {percent(share)} of the window.",
+                events=top_names(scene.seen.trace, mask),
+                source_line=scene.host.line_of(mask),
+            ),
+        ),
+        confidence="medium",
+        remedy="Do the same work in fewer calls: whole tensors instead of loops over channels or samples, "
+        "foreach or fused optimizers, torch.compile.",
+    )

@@ -1,0 +1,35 @@
+"""Profile something, and leave the results in a folder."""
+
+from pathlib import Path
+
+from gantune.errors import StorageError
+from gantune.profiling.scene import Scene, see
+from gantune.profiling.summary import summarize
+from gantune.profiling.trace import read_trace
+from gantune.records.profile import Profile
+
+
+def profile_trace(path: Path, *, command: str, out: Path | None = None, overwrite: bool = False) -> Profile:
+    """Read a trace, diagnose it, and write the results to `out` where it is given.
+
+    Raises `CheckpointError` for a file that is no trace, and `StorageError` where `out` holds one already.
+    """
+    if out is not None:
+        check_folder(out, overwrite=overwrite)
+    scene = see(read_trace(path))
+    found = summarize(scene, source=path.name, command=command)
+    if out is not None:
+        write_results(found, scene, out)
+    return found
+
+
+def check_folder(out: Path, *, overwrite: bool) -> None:
+    """Raise `StorageError` where the folder holds a profile that may not be replaced."""
+    if (out / "profile.json").exists() and not overwrite:
+        raise StorageError(f"{out} already holds a profile. Name another --out folder, or add --overwrite.")
+
+
+def write_results(found: Profile, scene: Scene, out: Path) -> None:
+    """Write everything that is shown of a profile into the folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "profile.json").write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")

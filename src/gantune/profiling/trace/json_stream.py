@@ -1,0 +1,166 @@
+"""The events of a trace file one by one: incremental JSON, plain or gzip, never the whole text in memory."""
+
+import codecs
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, cast
+
+from gantune.errors import CheckpointError
+
+_BLOCK_BYTES = 1 << 20
+# One event with its call stack and shapes stays far below this; more means that this is not a trace.
+_MAX_VALUE_CHARACTERS = 1 << 26
+_BLANK = re.compile(r"[\s,]*")
+_decoder = json.JSONDecoder(strict=False)  # profilers write control characters into names
+
+Event = dict[str, object]
+
+
+@dataclass
+class Header:
+    """What a trace file says besides its events; complete once all events have been read."""
+
+    fields: dict[str, object] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class _TornError(Exception):
+    """The text ends inside a value."""
+
+
+def stream_events(path: Path, header: Header) -> Iterator[Event]:
+    """Yield every event of a Chrome trace: a JSON object with `traceEvents`, or a bare list.
+
+    A file that ends in the middle gives its whole events and a warning in `header`. Raises `CheckpointError`
+    for a file that is empty, binary or no trace.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"There is no trace file at {path}. Name a JSON or JSON.gz trace.")
+    with path.open("rb") as file:
+        is_gzip = file.read(2) == b"\x1f\x8b"
+    with cast(IO[bytes], gzip.open(path, "rb")) if is_gzip else path.open("rb") as stream:
+        text = _Text(stream, path)
+        start = text.peek()
+        if start not in ("{", "["):
+            found = "empty" if start == "" else "not JSON"
+            raise CheckpointError(
+                f"{path} is {found}; a trace is a JSON object with traceEvents or a JSON list. "
+                "Record it again with the profiler's trace export."
+            )
+        try:
+            yield from _elements(text) if start == "[" else _members(text, header)
+        except _TornError:
+            header.warnings.append(
+                "the file ends in the middle; everything up to its last whole event is used"
+            )
+        if text.damage:
+            header.warnings.append(text.damage)
+
+
+class _Text:
+    """A window on the decoded text: what is consumed is dropped, what is missing is read."""
+
+    def __init__(self, stream: IO[bytes], path: Path) -> None:
+        self._stream = stream
+        self._path = path
+        self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        self._buffer = ""
+        self._position = 0
+        self._is_over = False
+        self.damage = ""
+
+    def peek(self) -> str:
+        """Give the next character that is neither blank nor a comma; "" at the end."""
+        while True:
+            self._position = _BLANK.match(self._buffer, self._position).end()  # type: ignore[union-attr]
+            if self._position < len(self._buffer):
+                return self._buffer[self._position]
+            if not self._refill():
+                return ""
+
+    def skip(self) -> None:
+        """Consume one character."""
+        self._position += 1
+
+    def value(self) -> object:
+        """Consume one JSON value; raise _TornError where the text ends inside it."""
+        if self.peek() == "":
+            raise _TornError
+        wanted = _BLOCK_BYTES
+        while True:
+            try:
+                value, end = _decoder.raw_decode(self._buffer, self._position)
+            except json.JSONDecodeError as error:
+                self._require_unfinished(error)
+                if not self._refill(wanted):
+                    raise _TornError from None
+                wanted *= 2
+                continue
+            # A number at the very end may go on in the next block.
+            if end == len(self._buffer) and self._refill():
+                continue
+            self._position = end
+            return value
+
+    def _require_unfinished(self, error: json.JSONDecodeError) -> None:
+        """Raise `CheckpointError` where more text cannot mend the value."""
+        num_left = len(self._buffer) - error.pos
+        is_inside_string = error.msg.startswith("Unterminated string")
+        if (num_left > 4096 and not is_inside_string) or len(self._buffer) > _MAX_VALUE_CHARACTERS:
+            raise CheckpointError(
+                f"{self._path} is not a trace: {error.msg} near "
+                f"{self._buffer[error.pos : error.pos + 20]!r}. "
+                "Record it again with the profiler's trace export."
+            )
+
+    def _refill(self, num_bytes: int = _BLOCK_BYTES) -> bool:
+        """Read on; return False where nothing is left."""
+        if self._is_over:
+            return False
+        try:
+            block = self._stream.read(num_bytes)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            block = b""
+            self.damage = f"the compressed file is damaged ({error}); what could be unpacked is used"
+        self._is_over = not block
+        self._buffer = self._buffer[self._position :] + self._decode(block, final=self._is_over)
+        self._position = 0
+        return not self._is_over
+
+
+def _members(text: _Text, header: Header) -> Iterator[Event]:
+    """Walk the members of the outer object: the events are yielded, the rest is kept."""
+    text.skip()
+    has_events = False
+    while (sign := text.peek()) != "}":
+        if sign == "":
+            raise _TornError
+        name = str(text.value())
+        if text.peek() == ":":
+            text.skip()
+        if name == "traceEvents" and text.peek() == "[":
+            has_events = True
+            yield from _elements(text)
+        else:
+            header.fields[name] = text.value()
+    if not has_events:
+        raise CheckpointError(
+            f"The JSON has no traceEvents but {', '.join(header.fields) or 'nothing'}; it is not a Chrome "
+            f"trace."
+        )
+
+
+def _elements(text: _Text) -> Iterator[Event]:
+    text.skip()
+    while (sign := text.peek()) != "]":
+        if sign == "":
+            raise _TornError
+        value = text.value()
+        if isinstance(value, dict):
+            yield value
+    text.skip()
