@@ -1,6 +1,13 @@
-"""Which slow tests `.ci/run` adds to the fast ones: export, engines, compiling, separate processes."""
+"""Which slow tests `.ci/run` adds to the fast ones, and how Triton's kernels run without a GPU."""
+
+import os
 
 import pytest
+import torch
+
+# Read when triton is imported; without a GPU its kernels run in the interpreter, so none of them is skipped.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 SLOW_BUT_CHECKED_ALWAYS = (
     "backends/test_backends.py",

@@ -33,6 +33,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("ONEDNN_DEFAULT_FPMATH_MODE", "precision that oneDNN may silently use for float32"),
     Variable("ATEN_CPU_CAPABILITY", "newest instruction set that torch's own kernels may use"),
     Variable("CUDA_VISIBLE_DEVICES", "graphics cards that a process sees"),
+    Variable("TRITON_INTERPRET", "whether Triton kernels run in its interpreter, on the CPU"),
     Variable("XDG_CACHE_HOME", "folder that holds caches"),
     Variable("GANTUNE_CACHE", "folder of gantune's own cache"),
 )

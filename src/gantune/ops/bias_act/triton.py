@@ -11,7 +11,9 @@ from gantune.ops.triton.launching import find_refusal
 
 def bias_act_triton(x: Tensor, b: Tensor | None, options: BiasActOptions) -> Tensor:
     """Compute bias_act in one kernel."""
-    return activate(x, None, None, b, options.dim, options.act, options.alpha, options.gain, options.clamp)
+    act, alpha, gain, clamp = options.act, options.alpha, options.gain, options.clamp
+    result: Tensor = activate(x, None, None, b, options.dim, act, alpha, gain, clamp)
+    return result
 
 
 def _refuse(x: Tensor, b: Tensor | None, options: BiasActOptions) -> str | None:

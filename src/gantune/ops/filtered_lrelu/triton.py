@@ -13,7 +13,7 @@ def filtered_lrelu_triton(
     x: Tensor, fu: Tensor | None, fd: Tensor | None, b: Tensor | None, options: FilteredLreluOptions
 ) -> Tensor:
     """Compute filtered_lrelu in one kernel."""
-    return filter_activation(
+    result: Tensor = filter_activation(
         x,
         None,
         x.new_ones([1]) if fu is None else fu,
@@ -27,6 +27,7 @@ def filtered_lrelu_triton(
         options.clamp,
         options.flip_filter,
     )
+    return result
 
 
 def _refuse(

@@ -39,7 +39,7 @@ def scale_and_convolve(
     input_scale = styles
     output_scale = demodulation(weight, styles) if options.demodulate else None
     if x.dtype == torch.float16:
-        input_scale, output_scale = _keep_in_range(styles, output_scale)
+        input_scale, output_scale = keep_in_range(styles, output_scale)
     x = x * cast(input_scale[:, :, None, None], x.dtype)
     x = convolve_resampled(x, cast(weight, x.dtype), resample_filter, options.convolution, resample=resample)
     noise = None if noise is None else cast(noise, x.dtype)
@@ -55,7 +55,7 @@ def demodulation(weight: Tensor, styles: Tensor) -> Tensor:
     return (styles.square() @ energy.t() + DEMODULATION_EPSILON).rsqrt()
 
 
-def _keep_in_range(styles: Tensor, output_scale: Tensor | None) -> tuple[Tensor, Tensor]:
+def keep_in_range(styles: Tensor, output_scale: Tensor | None) -> tuple[Tensor, Tensor]:
     """Move the size of the styles [N, C] behind the convolution, whose float16 input could overflow."""
     # Detached: the result does not depend on it, so neither do its derivatives.
     size = styles.detach().abs().amax(dim=1, keepdim=True).clamp_min(1e-8)

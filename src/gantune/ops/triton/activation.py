@@ -232,11 +232,8 @@ def _view_rows(x: Tensor, dim: int, *, has_channels: bool) -> _Rows:
         return _Rows(1, x.numel(), 1, 1, has_channel_columns=False)
     channels = x.shape[dim]
     inner = math.prod(x.shape[dim + 1 :])
-    is_last = not x.is_contiguous()
-    if is_last and dim != 1:
-        # Channels-last memory is [N, H, W, C]: the other dimensions are addressed as if it were a plain tensor.
-        raise AssertionError("a bias along another dimension needs contiguous memory")
-    if is_last or inner == 1:
+    if inner == 1 or not x.is_contiguous():
+        # Channels-last memory holds dimension 1 innermost; `_run` copies where the bias lies along another.
         rows = x.numel() // channels
         pixels = x.shape[2] * x.shape[3] if x.ndim == 4 else 1
         return _Rows(rows, channels, channels, pixels, has_channel_columns=True)
@@ -261,10 +258,11 @@ def _run(
     if x.numel() == 0:
         return out
     has_channels = not (scale is None and noise is None and b is None)
-    source, result = x, out
+    result = out
     if dim != 1 and has_channels and not x.is_contiguous():
         result = torch.empty_like(x, memory_format=torch.contiguous_format)
-    source, first, second = (None if t is None else _lay_out(t, result) for t in (x, first, second))
+    source = _lay_out(x, result)
+    first, second = (None if t is None else _lay_out(t, result) for t in (first, second))
     view = _view_rows(result, dim, has_channels=has_channels)
     noise_sample = 0
     if noise is not None:

@@ -18,7 +18,7 @@ def floor_divide(a: tl.tensor, B: tl.constexpr) -> tl.tensor:
 def band(
     f: tl.tensor, k: tl.tensor, TAPS: tl.constexpr, IS_FLIPPED: tl.constexpr, COMPUTE: tl.constexpr
 ) -> tl.tensor:
-    """Load the matrix of weights whose element gives the sample at window position `k` its part in an output."""
+    """Load the matrix of weights that an output gives to the samples at window positions `k`."""
     index = k if IS_FLIPPED else TAPS - 1 - k
     return tl.load(f + index, mask=(k >= 0) & (k < TAPS), other=0.0).to(COMPUTE)
 
@@ -33,12 +33,11 @@ def band_y(
     IS_FLIPPED: tl.constexpr,
     COMPUTE: tl.constexpr,
 ) -> tl.tensor:
-    """Give the vertical band matrix of a term: the filter, or for a 2-D filter only its row `term`, with weight 1."""
+    """Give a term's vertical band matrix: the filter, or of a 2-D filter the place of its row `term`."""
     if IS_SEPARABLE:
         return band(f, k, TAPS_Y, IS_FLIPPED, COMPUTE)
-    else:
-        index = k if IS_FLIPPED else TAPS_Y - 1 - k
-        return tl.where(index == term, 1.0, 0.0).to(COMPUTE)
+    index = k if IS_FLIPPED else TAPS_Y - 1 - k
+    return tl.where(index == term, 1.0, 0.0).to(COMPUTE)
 
 
 @triton.jit

@@ -1,7 +1,7 @@
 """What launch plans must know of a device, and whether the Triton forms can run at all."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -55,14 +55,17 @@ def find_facts(device: torch.device) -> DeviceFacts:
     return _read_facts(device.type, device.index)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read_facts(kind: str, index: int | None) -> DeviceFacts:
     if kind == "cpu":
         return INTERPRETER
     properties = torch.cuda.get_device_properties(index)
     return DeviceFacts(
         num_multiprocessors=properties.multi_processor_count,
-        shared_memory_bytes=properties.shared_memory_per_block_optin,
+        # What a program may ask for beyond the first 48 KiB; torch names it since 2.6.
+        shared_memory_bytes=getattr(
+            properties, "shared_memory_per_block_optin", properties.shared_memory_per_block
+        ),
         program_cost_macs=GPU_PROGRAM_COST_MACS,
         most_elements=GPU_MOST_ELEMENTS,
     )

@@ -20,8 +20,7 @@ def tap_weight(
     index_x = tap_x if IS_FLIPPED else TAPS_X - 1 - tap_x
     if IS_SEPARABLE:
         return tl.load(f + index_y).to(COMPUTE) * tl.load(f + index_x).to(COMPUTE)
-    else:
-        return tl.load(f + index_y * TAPS_X + index_x).to(COMPUTE)
+    return tl.load(f + index_y * TAPS_X + index_x).to(COMPUTE)
 
 
 @triton.jit
@@ -125,7 +124,7 @@ def direct_kernel(
     BLOCK_Y: tl.constexpr,
     BLOCK_X: tl.constexpr,
 ) -> None:
-    """Compute a tile of outputs: BLOCK_Y × BLOCK_X groups of PHASES_Y × PHASES_X neighbors in BLOCK_C channels.
+    """Compute BLOCK_Y × BLOCK_X groups of PHASES_Y × PHASES_X neighboring outputs in BLOCK_C channels.
 
     The outputs of one phase lie PHASES = up / gcd(up, down) apart and STEP = down / gcd(up, down) samples of
     the input. With JOINS_COLUMNS (two phases) both neighbors are written by one contiguous store.

@@ -157,7 +157,7 @@ def _backward(ctx: _Context, dy: Tensor) -> tuple[Tensor | None, ...]:
 
 
 def _backward_gradient(ctx: _Context, g: Tensor) -> tuple[Tensor | None, ...]:
-    dy, x, fu, fd, b = ctx.saved_tensors
+    _, x, fu, fd, b = ctx.saved_tensors
     return filter_activation(x, g, fu, fd, b, *ctx.options), *[None] * 11
 
 

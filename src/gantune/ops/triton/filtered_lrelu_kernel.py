@@ -27,7 +27,7 @@ def upsample_tile(
     IN: tl.constexpr,
     MIDDLE: tl.constexpr,
 ) -> tl.tensor:
-    """Filter a tile with rows (y, channel) and columns x into MIDDLE × MIDDLE, rows (x, channel), columns y."""
+    """Filter a tile with rows (y, channel) and columns x into MIDDLE², rows (x, channel), columns y."""
     total = tl.zeros([MIDDLE * BLOCK_C, MIDDLE], COMPUTE)
     for term in range(1 if IS_SEPARABLE else TAPS_Y):
         weights_x = band(f + term * TAPS_X, k_x, TAPS_X, IS_FLIPPED, COMPUTE)
@@ -52,7 +52,7 @@ def downsample_tile(
     MIDDLE: tl.constexpr,
     OUT: tl.constexpr,
 ) -> tl.tensor:
-    """Filter a tile with rows (x, channel) and columns y into OUT × OUT, rows (y, channel), columns x."""
+    """Filter a tile with rows (x, channel) and columns y into OUT², rows (y, channel), columns x."""
     total = tl.zeros([OUT * BLOCK_C, OUT], COMPUTE)
     for term in range(1 if IS_SEPARABLE else TAPS_Y):
         weights_x = band(f + term * TAPS_X, k_x, TAPS_X, IS_FLIPPED, COMPUTE)

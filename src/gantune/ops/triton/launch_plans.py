@@ -6,6 +6,7 @@ same few again and again.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from gantune.ops.triton.device_facts import DeviceFacts
 
@@ -18,6 +19,8 @@ FEWEST_ELEMENTS = 256
 MOST_UNITS = 16
 # Channels that lie side by side in channels-last memory and are read together: a sector of 32 bytes.
 CHANNELS_LAST_BLOCK = 8
+# Channels that one tile may hold where each image is small.
+MOST_CHANNELS = 32
 # Taps beyond which a direct sum is a loop, because unrolled code would not fit the instruction cache.
 MOST_UNROLLED_TAPS = 64
 MIDDLE_SIZES = (16, 32, 64, 128, 256, 512)
@@ -124,21 +127,19 @@ def plan_band(
 
     `stages` gives up, down and taps along y and x; `element_bytes` is the size of what is computed with.
     """
-    block_c, planes = _channel_blocks(shape, is_channels_last)
     found: list[tuple[float, BandPlan]] = []
-    for size in MIDDLE_SIZES:
-        out_size = tuple(min(size, max(SMALLEST_PRODUCT, round_up(extent))) for extent in shape[2:])
-        in_size = tuple(_samples_read(out, *stage) for out, stage in zip(out_size, stages, strict=True))
-        widest = max(in_size[0] * out_size[1], out_size[0] * out_size[1], in_size[0] * in_size[1])
-        if found and 3 * widest * block_c * element_bytes > facts.shared_memory_bytes:
-            break
-        macs = terms * block_c * out_size[1] * in_size[0] * (in_size[1] + out_size[0])
-        tiles = (divide_up(shape[2], out_size[0]), divide_up(shape[3], out_size[1]))
-        units, num_programs = _group_planes(planes, tiles, facts)
+    for block_c, size in product(_channel_blocks(shape[1], is_channels_last), MIDDLE_SIZES):
+        out_y, out_x = (min(size, max(SMALLEST_PRODUCT, round_up(extent))) for extent in shape[2:])
+        in_y, in_x = _samples_read(out_y, *stages[0]), _samples_read(out_x, *stages[1])
+        largest = block_c * max(in_y, out_y) * max(in_x, out_x)
+        if found and 3 * largest * element_bytes > facts.shared_memory_bytes:
+            continue
+        tiles = (divide_up(shape[2], out_y), divide_up(shape[3], out_x))
+        units, num_programs = _group_planes(shape[0] * divide_up(shape[1], block_c), tiles, facts)
+        macs = terms * block_c * out_x * in_y * (in_x + out_y)
         plan = BandPlan(
-            (in_size[0], in_size[1]), (out_size[0], out_size[1]), block_c, units, tiles, num_programs,
-            _num_warps(widest * block_c // 2),
-        )  # fmt: skip
+            (in_y, in_x), (out_y, out_x), block_c, units, tiles, num_programs, _num_warps(largest // 2)
+        )
         found.append((_cost(num_programs, units, macs, facts), plan))
     return min(found, key=lambda item: item[0])[1]
 
@@ -156,33 +157,29 @@ def plan_middle(
 ) -> MiddlePlan:
     """Plan a filtered_lrelu for an output `shape` (N, C, H, W), or its gradient for an input `shape`.
 
-    The size of the upsampled middle is chosen first, because its share that is used grows with it and its
-    square must fit shared memory.
+    The larger the upsampled middle of a tile, the greater its share that is used; two of it must fit shared
+    memory.
     """
-    block_c, planes = _channel_blocks(shape, is_channels_last)
+    last = up if is_gradient else down
     found: list[tuple[float, MiddlePlan]] = []
-    for middle in MIDDLE_SIZES:
-        last = up if is_gradient else down
+    for block_c, middle in product(_channel_blocks(shape[1], is_channels_last), MIDDLE_SIZES):
         used = (middle - last.taps) // last.factor + 1
         if used < 1:
             continue
         out_size = max(SMALLEST_PRODUCT, round_up(used))
         in_size = _samples_read(middle, up.factor, 1, up.taps)
         gradient_size = _samples_read(middle, down.factor, 1, down.taps) if is_gradient else 0
-        # Two tiles of the middle are alive at once, beside one that enters or leaves and two matrices.
-        live = 2 * middle * middle + middle * max(in_size, out_size, gradient_size)
-        if found and live * block_c * element_bytes > facts.shared_memory_bytes:
-            break
+        live = block_c * middle * (2 * middle + max(in_size, out_size, gradient_size))
+        if found and live * element_bytes > facts.shared_memory_bytes:
+            continue
         tiles = (divide_up(shape[2], used), divide_up(shape[3], used))
-        units, num_programs = _group_planes(planes, tiles, facts)
+        units, num_programs = _group_planes(shape[0] * divide_up(shape[1], block_c), tiles, facts)
         macs = block_c * _middle_macs(in_size, middle, out_size, gradient_size, up, down)
         plan = MiddlePlan(
             in_size, middle, out_size, used, gradient_size, block_c, units, tiles, num_programs,
             _num_warps(middle * middle * block_c // 2),
         )  # fmt: skip
         found.append((_cost(num_programs, units, macs, facts), plan))
-        if used >= max(shape[2:]):
-            break
     return min(found, key=lambda item: item[0])[1]
 
 
@@ -212,13 +209,16 @@ def _samples_read(out_size: int, up: int, down: int, taps: int) -> int:
     return max(SMALLEST_PRODUCT, round_up(reach // up + 2))
 
 
-def _channel_blocks(shape: tuple[int, int, int, int], is_channels_last: bool) -> tuple[int, int]:
-    block_c = min(CHANNELS_LAST_BLOCK, round_up(shape[1])) if is_channels_last else 1
-    return block_c, shape[0] * divide_up(shape[1], block_c)
+def _channel_blocks(channels: int, is_channels_last: bool) -> tuple[int, ...]:
+    """List the numbers of channels that a tile may hold: as many as a sector, or any power of two."""
+    most = min(round_up(channels), MOST_CHANNELS)
+    if is_channels_last:
+        return (min(CHANNELS_LAST_BLOCK, most),)
+    return tuple(1 << power for power in range(most.bit_length()))
 
 
 def _group_planes(planes: int, tiles: tuple[int, int], facts: DeviceFacts) -> tuple[int, int]:
-    """Let a program take several planes in turn where enough programs remain; return that, and their number."""
+    """Let a program take several planes in turn where enough programs remain; return both numbers."""
     positions = tiles[0] * tiles[1]
     wanted = facts.num_multiprocessors * PROGRAMS_A_MULTIPROCESSOR
     units = min(max(1, planes * positions // wanted), MOST_UNITS, planes)

@@ -23,7 +23,9 @@ class Kernel(Protocol):
 class Launch(Protocol):
     """A kernel with its grid."""
 
-    def __call__(self, *arguments: object, **constants: object) -> object: ...
+    def __call__(self, *arguments: object, **constants: object) -> object:
+        """Launch; the names in capitals become part of the compiled code."""
+        ...
 
 
 def load_kernel(module: str, name: str) -> Kernel:
@@ -75,7 +77,7 @@ def product_precision(x: Tensor) -> str:
 
 
 def is_channels_last(x: Tensor) -> bool:
-    """Tell whether channels of `x` [N, C, H, W] lie side by side, so that a result should have them so too."""
+    """Tell whether channels of `x` [N, C, H, W] lie side by side, as a result should have them too."""
     return x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
 
 

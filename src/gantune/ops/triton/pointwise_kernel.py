@@ -116,8 +116,9 @@ def pointwise_kernel(
     BLOCK_ROWS: tl.constexpr,
     BLOCK_COLUMNS: tl.constexpr,
 ) -> None:
-    """Write for z = scale·x + noise + bias, with φ = clamp(GAIN · ACT), by ORDER: φ(z), first·φ′(z), first·second·φ″(z).
+    """Write φ(z), first · φ′(z) or first · second · φ″(z), by ORDER.
 
+    Here z = scale · x + noise + bias and φ(z) = clamp(GAIN · ACT(z), −CLAMP, CLAMP).
     Memory is `rows` × `columns`. Channels either are the columns (channels-last) or change with the rows
     (planes). `scale` is [N, channels], `noise` one plane for each `noise_sample` elements (0: one plane).
     """

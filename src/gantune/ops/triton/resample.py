@@ -125,7 +125,8 @@ def _run_direct(
     load_kernel("direct_kernel", "direct_kernel")[(N * plan.tiles[0] * plan.tiles[1] * plan.tiles[2],)](
         x, f, out, *x.shape[1:], height, width, *x.stride(), *out.stride(), *plan.tiles,
         UP_Y=up[1], UP_X=up[0], DOWN_Y=down[1], DOWN_X=down[0], PAD_Y=padding[2], PAD_X=padding[0],
-        TAPS_Y=taps_y, TAPS_X=taps_x, PHASES_Y=phases[1], PHASES_X=phases[0], STEP_Y=steps[1], STEP_X=steps[0],
+        TAPS_Y=taps_y, TAPS_X=taps_x, PHASES_Y=phases[1], PHASES_X=phases[0],
+        STEP_Y=steps[1], STEP_X=steps[0],
         GAIN=gain, IS_SEPARABLE=f.ndim == 1, IS_FLIPPED=is_flipped, IS_UNROLLED=met <= MOST_UNROLLED_TAPS,
         JOINS_COLUMNS=phases[0] == 2 and not is_last, COMPUTE=compute_dtype(x),
         BLOCK_C=plan.block_c, BLOCK_Y=plan.block_y, BLOCK_X=plan.block_x, num_warps=plan.num_warps,
@@ -154,7 +155,8 @@ def _run_band(
     )
     blocks_c = divide_up(C, plan.block_c)
     load_kernel("band_kernel", "band_kernel")[(plan.num_programs,)](
-        x, f, out, N * blocks_c, blocks_c, *x.shape[1:], height, width, *x.stride(), *out.stride(), *plan.tiles,
+        x, f, out, N * blocks_c, blocks_c, *x.shape[1:], height, width,
+        *x.stride(), *out.stride(), *plan.tiles,
         UP_Y=up[1], UP_X=up[0], DOWN_Y=down[1], DOWN_X=down[0], PAD_Y=padding[2], PAD_X=padding[0],
         TAPS_Y=taps_y, TAPS_X=taps_x, GAIN=gain, IS_SEPARABLE=f.ndim == 1, IS_FLIPPED=is_flipped,
         PRECISION=product_precision(x), COMPUTE=compute_dtype(x), UNITS=plan.units, BLOCK_C=plan.block_c,

@@ -11,7 +11,7 @@ from gantune.ops.upfirdn2d.options import Upfirdn2dOptions
 
 def upfirdn2d_triton(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> Tensor:
     """Compute upfirdn2d by direct sums, or by band products where a separable filter is long."""
-    return resample(
+    result: Tensor = resample(
         x,
         x.new_ones([1]) if f is None else f,
         [options.up_x, options.up_y],
@@ -20,6 +20,7 @@ def upfirdn2d_triton(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> 
         options.flip_filter,
         options.gain,
     )
+    return result
 
 
 def _refuse(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> str | None:
