@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from gantune.profiling.intervals import Intervals, union_all
-from gantune.profiling.nesting import find_parents, self_times, sum_by
+from gantune.profiling.nesting import find_parents, nearest_ancestor, self_times, sum_by
 from gantune.profiling.observation import Observation
 from gantune.profiling.trace.events import Floats, Integers, Kind, Mask
 from gantune.profiling.trace.kinds import user_frame
@@ -84,18 +84,16 @@ class HostAccounting:
         parents = find_parents(trace, rows)
         own = self_times(trace, rows, parents)
         frames = [user_frame(name) for name in trace.names]
-        caller: dict[int, str | None] = {-1: None}
-        order = np.lexsort((-trace.duration_us[rows], trace.start_us[rows]))
+        is_user = np.array([frame is not None for frame in frames], dtype=bool)[trace.name]
+        owner = nearest_ancestor(rows, parents, is_user)
+        known = owner >= 0
         totals: dict[str, list[float]] = {}
-        for index in order.tolist():
-            row = int(rows[index])
-            line = frames[trace.name[row]]
-            known = line or caller.get(int(parents[index]))
-            caller[row] = known
-            if known is not None:
-                total = totals.setdefault(known, [0.0, 0.0])
-                total[0] += line is not None
-                total[1] += float(own[index])
+        time_us = sum_by(trace.name[owner[known]], own[known], len(trace.names))
+        calls = np.bincount(trace.name[rows[is_user[rows]]], minlength=len(trace.names))
+        for number in np.flatnonzero(time_us + calls):
+            total = totals.setdefault(str(frames[number]), [0.0, 0.0])
+            total[0] += float(calls[number])
+            total[1] += float(time_us[number])
         return sorted(((line, int(n), us) for line, (n, us) in totals.items()), key=lambda item: -item[2])
 
     def line_of(self, mask: Mask) -> str | None:

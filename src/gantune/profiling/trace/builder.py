@@ -170,28 +170,28 @@ class TraceBuilder:
         return found
 
     def build(self, header: Header) -> Trace:
-        """Give the trace in order of start."""
+        """Give the trace in order of start; at least one event must have been added."""
         warnings = list(header.warnings)
         num_open = sum(map(len, self.open_events.values()))
         if self.num_skipped + num_open:
             warnings.append(f"{self.num_skipped + num_open} events without a usable time or end are left out")
-        start = np.frombuffer(self.start, dtype=np.float64) if self.start else np.zeros(0)
+        start = np.frombuffer(self.start, dtype=np.float64)
         order = np.argsort(start, kind="stable")
-        offset = start[order[0]] if len(order) else 0.0
+        offset = float(start[order[0]])
         tracks = self._named_tracks()
         kinds = self._kinds(tracks)
         rank_of_row = np.empty(len(order), dtype=np.int64)
         rank_of_row[order] = np.arange(len(order))
         return Trace(
             start_us=start[order] - offset,
-            duration_us=np.array(self.duration)[order],
-            name=np.array(self.name, dtype=np.int32)[order],
+            duration_us=np.frombuffer(self.duration, dtype=np.float64)[order],
+            name=np.frombuffer(self.name, dtype=np.int32)[order],
             kind=kinds[order],
-            track=np.array(self.track, dtype=np.int32)[order],
-            link=np.array(self.link, dtype=np.int64)[order],
-            source=np.array(self.source, dtype=np.int32)[order],
-            types=np.array(self.types, dtype=np.uint8)[order],
-            shape=np.array(self.shape, dtype=np.int32)[order],
+            track=np.frombuffer(self.track, dtype=np.int32)[order],
+            link=np.frombuffer(self.link, dtype=np.int64)[order],
+            source=np.frombuffer(self.source, dtype=np.int32)[order],
+            types=np.frombuffer(self.types, dtype=np.uint8)[order],
+            shape=np.frombuffer(self.shape, dtype=np.int32)[order],
             shapes=tuple(self.shapes),
             names=tuple(self.names),
             tracks=tracks,
@@ -217,27 +217,26 @@ class TraceBuilder:
         by_name = np.array([kind_of_name(name) or -1 for name in self.names], dtype=np.int8)
         by_track = np.array([kind_of_track(track) for track in tracks], dtype=np.int8)
         is_copy = np.array([is_copy_name(name) for name in self.names], dtype=bool)
-        if not self.name:
-            return np.zeros(0, dtype=np.int8)
-        name, track = np.array(self.name), np.array(self.track)
-        kind = by_category[np.array(self.category)]
-        is_silent = np.array([name == "" for name in self.categories])[np.array(self.category)]
+        name, track = np.frombuffer(self.name, dtype=np.int32), np.frombuffer(self.track, dtype=np.int32)
+        category = np.frombuffer(self.category, dtype=np.int32)
+        kind = by_category[category]
+        is_silent = np.array([name == "" for name in self.categories])[category]
         kind = np.where(is_silent, by_track[track], kind)
         kind = np.where(is_silent & (kind == Kind.KERNEL) & is_copy[name], np.int8(Kind.COPY), kind)
         is_host = np.isin(kind, [Kind.OPERATOR, Kind.RANGE, Kind.OTHER])
         # The device's copy of a named range is no host event.
-        is_host &= ~np.array([name.startswith("gpu_") for name in self.categories])[np.array(self.category)]
+        is_host &= ~np.array([name.startswith("gpu_") for name in self.categories])[category]
         kind = np.where(is_host & (by_name[name] >= 0), by_name[name], kind).astype(np.int8)
         kind[self.step_rows] = np.int8(Kind.STEP)
         return kind
 
     def _geometry(self, rank_of_row: Integers, kinds: NDArray[np.int8]) -> Geometry:
-        table = np.array(self.kernels, dtype=np.float64).reshape(-1, 9)
+        table = np.frombuffer(self.kernels, dtype=np.float64).reshape(-1, 9)
         # HIP writes the geometry into the launching call as well.
         table = table[kinds[table[:, 0].astype(np.int64)] == Kind.KERNEL]
         whole = table[:, :7].astype(np.int64)
         return Geometry(
-            row=rank_of_row[whole[:, 0]] if len(whole) else whole[:, 0],
+            row=rank_of_row[whole[:, 0]],
             grid=whole[:, 1:4],
             block=whole[:, 4:7],
             occupancy=table[:, 7],

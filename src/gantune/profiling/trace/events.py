@@ -107,6 +107,11 @@ class Trace:
         """Give the end of every event."""
         return self.start_us + self.duration_us
 
+    def end_of(self, rows: Integers) -> Floats:
+        """Give the end of some events."""
+        ends: Floats = self.start_us[rows] + self.duration_us[rows]
+        return ends
+
     @property
     def num_events(self) -> int:
         """Count the complete events."""

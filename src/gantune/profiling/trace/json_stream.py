@@ -1,18 +1,16 @@
 """The events of a trace file one by one: incremental JSON, plain or gzip, never the whole text in memory."""
 
 import codecs
-import gzip
+import itertools
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
 
 from gantune.errors import CheckpointError
+from gantune.profiling.trace.unpacking import UnpackedFile
 
-_BLOCK_BYTES = 1 << 20
 # One event with its call stack and shapes stays far below this; more means that this is not a trace.
 _MAX_VALUE_CHARACTERS = 1 << 26
 _BLANK = re.compile(r"[\s,]*")
@@ -41,38 +39,33 @@ def stream_events(path: Path, header: Header) -> Iterator[Event]:
     """
     if not path.is_file():
         raise CheckpointError(f"There is no trace file at {path}. Name a JSON or JSON.gz trace.")
-    with path.open("rb") as file:
-        is_gzip = file.read(2) == b"\x1f\x8b"
-    with cast(IO[bytes], gzip.open(path, "rb")) if is_gzip else path.open("rb") as stream:
-        text = _Text(stream, path)
-        start = text.peek()
-        if start not in ("{", "["):
-            found = "empty" if start == "" else "not JSON"
-            raise CheckpointError(
-                f"{path} is {found}; a trace is a JSON object with traceEvents or a JSON list. "
-                "Record it again with the profiler's trace export."
-            )
-        try:
-            yield from _elements(text) if start == "[" else _members(text, header)
-        except _TornError:
-            header.warnings.append(
-                "the file ends in the middle; everything up to its last whole event is used"
-            )
-        if text.damage:
-            header.warnings.append(text.damage)
+    file = UnpackedFile(path)
+    text = _Text(file.blocks(), path)
+    start = text.peek()
+    if start not in ("{", "["):
+        found = "empty" if start == "" else "not JSON"
+        raise CheckpointError(
+            f"{path} is {found}; a trace is a JSON object with traceEvents or a JSON list. "
+            "Record it again with the profiler's trace export."
+        )
+    try:
+        yield from _elements(text) if start == "[" else _members(text, header)
+    except _TornError:
+        header.warnings.append("the file ends in the middle; everything up to its last whole event is used")
+    if file.damage:
+        header.warnings.append(file.damage)
 
 
 class _Text:
     """A window on the decoded text: what is consumed is dropped, what is missing is read."""
 
-    def __init__(self, stream: IO[bytes], path: Path) -> None:
-        self._stream = stream
+    def __init__(self, blocks: Iterator[bytes], path: Path) -> None:
+        self._blocks = blocks
         self._path = path
         self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         self._buffer = ""
         self._position = 0
         self._is_over = False
-        self.damage = ""
 
     def peek(self) -> str:
         """Give the next character that is neither blank nor a comma; "" at the end."""
@@ -91,7 +84,7 @@ class _Text:
         """Consume one JSON value; raise _TornError where the text ends inside it."""
         if self.peek() == "":
             raise _TornError
-        wanted = _BLOCK_BYTES
+        wanted = 1
         while True:
             try:
                 value, end = _decoder.raw_decode(self._buffer, self._position)
@@ -99,8 +92,11 @@ class _Text:
                 self._require_unfinished(error)
                 if not self._refill(wanted):
                     raise _TornError from None
+                # A value of many blocks is tried again only when it has doubled.
                 wanted *= 2
                 continue
+            except RecursionError:
+                raise self._refusal("it is nested without end") from None
             # A number at the very end may go on in the next block.
             if end == len(self._buffer) and self._refill():
                 continue
@@ -112,25 +108,24 @@ class _Text:
         num_left = len(self._buffer) - error.pos
         is_inside_string = error.msg.startswith("Unterminated string")
         if (num_left > 4096 and not is_inside_string) or len(self._buffer) > _MAX_VALUE_CHARACTERS:
-            raise CheckpointError(
-                f"{self._path} is not a trace: {error.msg} near "
-                f"{self._buffer[error.pos : error.pos + 20]!r}. "
-                "Record it again with the profiler's trace export."
-            )
+            near = self._buffer[error.pos : error.pos + 20]
+            raise self._refusal(f"{error.msg} near {near!r}")
 
-    def _refill(self, num_bytes: int = _BLOCK_BYTES) -> bool:
+    def _refusal(self, reason: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self._path} is not a trace: {reason}. Record it again with the profiler's trace export."
+        )
+
+    def _refill(self, num_blocks: int = 1) -> bool:
         """Read on; return False where nothing is left."""
         if self._is_over:
             return False
-        try:
-            block = self._stream.read(num_bytes)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            block = b""
-            self.damage = f"the compressed file is damaged ({error}); what could be unpacked is used"
-        self._is_over = not block
-        self._buffer = self._buffer[self._position :] + self._decode(block, final=self._is_over)
+        blocks = list(itertools.islice(self._blocks, num_blocks))
+        self._is_over = len(blocks) < num_blocks
+        decoded = self._decode(b"".join(blocks), final=self._is_over)
+        self._buffer = self._buffer[self._position :] + decoded
         self._position = 0
-        return not self._is_over
+        return bool(decoded) or not self._is_over
 
 
 def _members(text: _Text, header: Header) -> Iterator[Event]:
