@@ -11,6 +11,7 @@ from gantune.cli.options import JsonOption, SeedOption
 
 Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r"]
 Augmentation = Literal["none", "ada", "fixed", "diffaugment"]
+Precision = Literal["fp32", "bf16", "fp16"]
 
 
 def train(
@@ -41,6 +42,7 @@ def train(
     resume: Annotated[Path | None, typer.Option(help="Run folder to continue, or checkpoint.")] = None,
     tick: Annotated[float, typer.Option(help="Thousand images between reports.")] = 4.0,
     snap: Annotated[int, typer.Option(min=1, help="Ticks between snapshots.")] = 50,
+    precision: Annotated[Precision, typer.Option(help="Of convolutions in first-order phases.")] = "fp32",
     accumulation: Annotated[int, typer.Option(min=1, help="Backward passes a batch.")] = 1,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
     seed: SeedOption = 0,
@@ -76,7 +78,7 @@ def train(
         "seed": seed,
     }
     schedule: dict[str, object] = {"kimg": kimg, "tick_kimg": tick, "snap": snap}
-    speed: dict[str, object] = {"workers": workers, "accumulation": accumulation}
+    speed: dict[str, object] = {"precision": precision, "workers": workers, "accumulation": accumulation}
     request = TrainRequest(
         data=data,
         outdir=outdir,

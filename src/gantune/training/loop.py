@@ -15,6 +15,7 @@ from gantune.measuring.stopwatch import Stopwatch
 from gantune.training.batches import BatchSchedule, BatchStream, Share
 from gantune.training.dataset import ImageDataset
 from gantune.training.game import Game, start_game
+from gantune.training.layout import keep_channels_last
 from gantune.training.options import Recipe, Schedule, SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import plan_phases
@@ -80,6 +81,9 @@ def train(
     recipe, speed = request.recipe, request.speed
     images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
     players = build_players(recipe.shape, images, seed=recipe.seed)
+    if speed.channels_last:
+        keep_channels_last(players.generator)
+        keep_channels_last(players.discriminator)
     game = start_game(players, recipe, fused_optimizer=speed.fused_optimizer)
     run = _prepare_run(request, game, dataset)
     context = StepContext(plan_phases(recipe, players.generator), speed, peers, dataset.labels)

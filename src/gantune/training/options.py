@@ -5,6 +5,8 @@ from typing import Literal, get_args
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from gantune.training.precision import Precision
+
 Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r"]
 Augmentation = Literal["none", "ada", "fixed", "diffaugment"]
 Loss = Literal["logistic", "hinge"]
@@ -78,9 +80,12 @@ class SpeedOptions:
 
     `implementation` is the form of the operations. `fused_optimizer` and `grouped_average` handle all tensors
     in one call. `workers` read images ahead. `accumulation` splits a batch into that many backward passes.
+    `precision` is that of dense convolutions in phases without a second derivative.
     """
 
     implementation: Implementation = "auto"
+    precision: Precision = "fp32"
+    channels_last: bool = True
     fused_optimizer: bool = True
     grouped_average: bool = True
     workers: int = Field(default=1, ge=0)

@@ -152,9 +152,17 @@ def _restore_tensors(game: Game, tensors: dict[str, Tensor], path: Path) -> None
             )
         network.load_state_dict(state)
     for role, optimizer in _optimizers(game).items():
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in part(role).items():
-            index, _, kind = name.partition(".")
-            moments.setdefault(int(index), {})[kind] = tensor
-        optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+        _restore_optimizer(optimizer, part(role))
     game.path_length_mean.copy_(tensors["path_length_mean"])
+
+
+def _restore_optimizer(optimizer: torch.optim.Optimizer, saved: dict[str, Tensor]) -> None:
+    parameters: list[Tensor] = optimizer.param_groups[0]["params"]
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in saved.items():
+        number, _, kind = name.partition(".")
+        parameter = parameters[int(number)]
+        # A fused optimizer walks parameter and moments in one order of memory.
+        in_order = torch.empty_like(parameter).copy_(tensor) if tensor.shape == parameter.shape else tensor
+        state.setdefault(int(number), {})[kind] = in_order
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -16,6 +16,7 @@ from gantune.training.game import Game
 from gantune.training.options import SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import Phase, PhaseName
+from gantune.training.precision import use_precision
 
 _PHASE_NUMBERS: dict[PhaseName, int] = {"g_main": 11, "g_path_length": 12, "d_main": 13, "d_r1": 14}
 
@@ -74,8 +75,9 @@ def run_phase(phase: Phase, game: Game, real: RealBatch, context: StepContext) -
         share |= {"images": real.images, "labels": real.labels}
     optimizer.zero_grad(set_to_none=True)
     network.requires_grad_(True)
-    for index in range(rounds):
-        phase.descend(game, deal(share, part=index, num_parts=rounds, group_size=group), 1 / rounds)
+    with use_precision("fp32" if phase.is_second_order else context.speed.precision):
+        for index in range(rounds):
+            phase.descend(game, deal(share, part=index, num_parts=rounds, group_size=group), 1 / rounds)
     network.requires_grad_(False)
     _finish_phase(phase, game, network, optimizer, context)
 
