@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from gantune.profiling.findings import launch_geometry
 from gantune.profiling.findings.conclusion import conclude, percent, say_ms, shorten, top_names
 from gantune.profiling.findings.library_kernels import is_library_kernel
 from gantune.profiling.nesting import sum_by
@@ -35,7 +36,7 @@ def _on_device(scene: Scene) -> Finding | None:
     number = int(np.argmax(totals))
     share = min(1.0, float(totals[number]) / seen.window_us)
     name = seen.trace.names[number]
-    if share < MIN_SHARE or is_library_kernel(name):
+    if share < MIN_SHARE or is_library_kernel(name) or _is_explained(scene, name):
         return None
     text = f"{shorten(name)} takes {say_ms(float(totals[number]))}, {percent(share)} of the window."
     return conclude(
@@ -46,6 +47,12 @@ def _on_device(scene: Scene) -> Finding | None:
         remedy="Everything else is small beside this kernel: replace it, fuse it with its neighbors, or "
         "use it less.",
     )
+
+
+def _is_explained(scene: Scene, name: str) -> bool:
+    """Say whether another rule knows why this kernel is slow."""
+    geometry = launch_geometry.find(scene)
+    return geometry is not None and any(shorten(name) in evidence.events for evidence in geometry.evidence)
 
 
 def _on_host(scene: Scene) -> Finding | None:
