@@ -1,18 +1,21 @@
 """Layers whose convolution, scales, noise, bias and activation are one native operation."""
 
 from dataclasses import replace
-from typing import cast
+from typing import ParamSpec, cast
 
 import torch
 from torch import Tensor, nn
 
 from gantune.networks.stylegan2_synthesis import NoiseMode
-from gantune.ops.styled_convolution import StyledOptions, styled_convolution
+from gantune.ops.choose import Operation
+from gantune.ops.filtered_lrelu import OPERATION as FILTERED_LRELU
+from gantune.ops.styled_convolution import Products, StyledOptions, styled_convolution
 from gantune.transforms.constant_convolution import ConstantConvolution
-from gantune.transforms.static_alias_free import StaticAliasFreeLayer
+from gantune.transforms.static_alias_free import Implementation, StaticAliasFreeLayer
 from gantune.transforms.static_layers import StaticModulatedLayer
 from gantune.transforms.up_convolution import UpConvolution
 
+P = ParamSpec("P")
 _SLOPES = {"lrelu": 0.2, "relu": 0.0, "linear": None}
 
 
@@ -21,7 +24,7 @@ class FusedModulatedLayer(nn.Module):
 
     slope: Tensor | None
 
-    def __init__(self, layer: StaticModulatedLayer, *, is_half: bool) -> None:
+    def __init__(self, layer: StaticModulatedLayer, *, products: Products) -> None:
         super().__init__()
         self.layer = layer
         slope = _SLOPES[layer.activation]
@@ -32,7 +35,7 @@ class FusedModulatedLayer(nn.Module):
         else:
             weight = cast(Tensor, layer.convolution.weight)
         self.weight = nn.Parameter(weight.detach().contiguous(), requires_grad=False)
-        self.options = StyledOptions(padding=layer.padding, smooth=smooth, is_half=is_half)
+        self.options = StyledOptions(padding=layer.padding, smooth=smooth, products=products)
         layer.convolution = nn.Identity()
 
     def forward(
@@ -88,23 +91,35 @@ def can_fuse(layer: StaticModulatedLayer) -> bool:
 
 
 class FusedAliasFreeLayer(nn.Module):
-    """StyleGAN3's layer with scales and convolution as one operation in front of the filtered leaky ReLU."""
+    """StyleGAN3's layer with the native filtered leaky ReLU, behind a native convolution where it is 3×3."""
 
-    def __init__(self, layer: StaticAliasFreeLayer, *, is_half: bool) -> None:
+    def __init__(self, layer: StaticAliasFreeLayer, *, products: Products) -> None:
         super().__init__()
         self.layer = layer
-        weight = cast(Tensor, layer.convolution.weight).detach()
-        self.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
-        self.options = StyledOptions(padding=weight.shape[-1] - 1, is_half=is_half)
-        layer.convolution = nn.Identity()
+        layer.implementation = native_form_of(FILTERED_LRELU)
+        self.weight: Tensor | None = None
+        self.options = StyledOptions(padding=layer.kernel_size - 1, products=products)
+        if layer.kernel_size == 3:
+            weight = cast(Tensor, layer.convolution.weight).detach()
+            self.weight = nn.Parameter(weight.contiguous(), requires_grad=False)
+            layer.convolution = nn.Identity()
 
     def forward(
         self, x: Tensor, w: Tensor, noise_mode: NoiseMode = "const", *, update_emas: bool = False
     ) -> Tensor:
         """Return [N, out_channels, out_size, out_size]."""
+        if self.weight is None:
+            result: Tensor = self.layer(x, w, noise_mode, update_emas=update_emas)
+            return result
         scale_in, scale_out = self.layer.scales(w)
         options = replace(self.options, scale_in=scale_in, scale_out=scale_out)
         return self.layer.activate(styled_convolution(x, self.weight, options))
+
+
+def native_form_of(operation: Operation[P]) -> Implementation | None:
+    """Name the native form where it can run here; None leaves the choice to the operation."""
+    form = operation.find("native")
+    return "native" if form is not None and form.missing is None else None
 
 
 class FusedConvolution(nn.Module):
@@ -112,12 +127,12 @@ class FusedConvolution(nn.Module):
 
     slope: Tensor | None
 
-    def __init__(self, convolution: nn.Conv2d, slope: Tensor | None, *, is_half: bool) -> None:
+    def __init__(self, convolution: nn.Conv2d, slope: Tensor | None, *, products: Products) -> None:
         super().__init__()
         self.weight = nn.Parameter(convolution.weight.detach().contiguous(), requires_grad=False)
         self.bias = convolution.bias
         self.register_buffer("slope", slope)
-        self.options = StyledOptions(padding=1, is_half=is_half)
+        self.options = StyledOptions(padding=1, products=products)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return activation(conv(x) + bias)."""

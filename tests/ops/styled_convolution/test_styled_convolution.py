@@ -68,7 +68,7 @@ def test_half_precision_loses_what_bfloat16_loses(up: bool) -> None:
     x, weight, steps = draw((1, 64, 32, 16, 16), up=up)
     steps |= {"clamp": None, "slope": None, "noise": None, "bias": None, "scale_out": None}
     expected = reference(x, weight, steps)
-    found = styled_convolution(x, weight, StyledOptions(**steps, is_half=True))  # type: ignore[arg-type]
+    found = styled_convolution(x, weight, StyledOptions(**steps, products="bf16"))  # type: ignore[arg-type]
     noise = (found - expected).square().mean() / expected.square().mean()
     # Both factors round to 8 bits (52 dB in a direct convolution); the transforms cost about 4 dB.
     assert 45 < -10 * torch.log10(noise) < 60
@@ -116,7 +116,7 @@ def test_other_types_and_shapes_are_refused() -> None:
 
 def test_the_operator_satisfies_torch() -> None:
     x, weight, _ = draw((2, 8, 8, 6, 6), up=False)
-    arguments = (x, weight, None, None, None, None, None, 1, None, None, False)
+    arguments = (x, weight, None, None, None, None, None, 1, None, None, "fp32")
     torch.library.opcheck(
         torch.ops.gantune.styled_convolution.default, arguments, test_utils="test_faketensor"
     )

@@ -5,7 +5,7 @@
 with `w` [K, C, 3, 3] and zero padding; or, for a layer that doubles the size, w [4·K, C, 2, 2] holds the
 kernels of the four output phases (row phase first), and conv is the interleaved phases filtered by
 `smooth` ⊗ `smooth`. Any step is left out by None. Inference on a CPU, float32 tensors; products are float32
-by the Winograd method, or bfloat16 with float32 sums where `is_half`.
+by the Winograd method, or bfloat16 with float32 sums.
 """
 
 from typing import cast
@@ -16,10 +16,10 @@ from torch import Tensor
 from gantune.errors import UnsupportedError
 from gantune.ops.styled_convolution import native  # noqa: F401  (registers the operator)
 from gantune.ops.styled_convolution.library import missing
-from gantune.ops.styled_convolution.options import StyledOptions
+from gantune.ops.styled_convolution.options import Products, StyledOptions
 from gantune.ops.styled_convolution.reference import styled_convolution_reference
 
-__all__ = ["StyledOptions", "missing", "styled_convolution", "styled_convolution_reference"]
+__all__ = ["Products", "StyledOptions", "missing", "styled_convolution", "styled_convolution_reference"]
 
 
 def styled_convolution(x: Tensor, weight: Tensor, options: StyledOptions) -> Tensor:
@@ -50,6 +50,6 @@ def styled_convolution(x: Tensor, weight: Tensor, options: StyledOptions) -> Ten
         options.padding,
         options.smooth,
         options.clamp,
-        options.is_half,
+        options.products,
     )
     return cast(Tensor, result)

@@ -33,6 +33,15 @@ CONVOLVE = Form(0, _SIX_POINTS, taps=3, num_phases=1, is_half=False, most_tiles=
 CONVOLVE_HALF = Form(1, _FOUR_POINTS, taps=3, num_phases=1, is_half=True, most_tiles=48)
 UPSAMPLE = Form(2, _SIX_POINTS, taps=2, num_phases=4, is_half=False, most_tiles=24)
 UPSAMPLE_HALF = Form(3, _FOUR_POINTS, taps=2, num_phases=4, is_half=True, most_tiles=48)
+CONVOLVE_HALF_LARGE = Form(4, _SIX_POINTS, taps=3, num_phases=1, is_half=True, most_tiles=24)
+UPSAMPLE_HALF_LARGE = Form(5, _SIX_POINTS, taps=2, num_phases=4, is_half=True, most_tiles=24)
+
+# How products are computed → (forms of a convolution, of an up-sampling layer).
+FORMS: dict[str, tuple[Form, Form]] = {
+    "fp32": (CONVOLVE, UPSAMPLE),
+    "bf16": (CONVOLVE_HALF, UPSAMPLE_HALF),
+    "bf16_large": (CONVOLVE_HALF_LARGE, UPSAMPLE_HALF_LARGE),
+}
 
 
 def pack_weight(weight: Tensor, form: Form, *, lanes: int) -> Tensor:

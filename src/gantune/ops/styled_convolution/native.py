@@ -16,7 +16,7 @@ from gantune.ops.styled_convolution.library import load
 
 _SCHEMA = (
     "styled_convolution(Tensor x, Tensor weight, Tensor? scale_in, Tensor? scale_out, Tensor? noise, "
-    "Tensor? bias, Tensor? slope, int padding, float[]? smooth, float? clamp, bool is_half) -> Tensor"
+    "Tensor? bias, Tensor? slope, int padding, float[]? smooth, float? clamp, str products) -> Tensor"
 )
 _LIBRARY = torch.library.Library("gantune", "FRAGMENT")  # type: ignore[no-untyped-call]
 _packed: dict[tuple[int, int, int], tuple["weakref.ref[Tensor]", Tensor]] = {}
@@ -55,7 +55,7 @@ def _run(
     padding: int,
     smooth: list[float] | None,
     clamp: float | None,
-    is_half: bool,
+    products: str,
 ) -> Tensor:
     x = x.contiguous(memory_format=torch.channels_last)
     y = _result(x, weight, padding, smooth)
@@ -70,14 +70,13 @@ def _run(
         "noise_stride": y.shape[2] * y.shape[3] if noises is not None and noises.shape[0] > 1 else 0,
         "clamp": inf if clamp is None else clamp,
     }
+    plain, phased = forms.FORMS[products]
     if smooth is None:
-        _convolve(x, y, weight, forms.CONVOLVE_HALF if is_half else forms.CONVOLVE, styles, padding, after)
+        _convolve(x, y, weight, plain, styles, padding, after)
         return y
     N, K, height, width = y.shape
     phases = torch.empty(N, K, height + 2, width + 2, memory_format=torch.channels_last)
-    _convolve(
-        x, phases, weight, forms.UPSAMPLE_HALF if is_half else forms.UPSAMPLE, styles, 1, {"clamp": inf}
-    )
+    _convolve(x, phases, weight, phased, styles, 1, {"clamp": inf})
     request = _SmoothRequest(
         x=phases.data_ptr(), y=y.data_ptr(), N=N, K=K, H=height, W=width, taps=tuple(smooth), **after
     )
@@ -143,7 +142,7 @@ def _fake(
     padding: int,
     smooth: list[float] | None,
     clamp: float | None,
-    is_half: bool,
+    products: str,
 ) -> Tensor:
     return _result(x, weight, padding, smooth)
 

@@ -1,8 +1,11 @@
 """What stands around the convolution in one layer of a generator."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
+
+Products = Literal["fp32", "bf16", "bf16_large"]
 
 
 @dataclass(frozen=True)
@@ -11,6 +14,8 @@ class StyledOptions:
 
     `scale_in` [N, C], `scale_out` [N, K], `noise` [N or 1, 1, H, W], `bias` and `slope` [K] (of a leaky
     ReLU). `padding` is the convolution's; `smooth` holds the three taps of an up-sampling layer instead.
+    `products` "bf16" multiplies in bfloat16 with float32 sums; "bf16_large" does so with larger tiles, which
+    is faster and 11 dB less exact.
     """
 
     scale_in: Tensor | None = None
@@ -21,4 +26,4 @@ class StyledOptions:
     padding: int = 1
     smooth: list[float] | None = None
     clamp: float | None = None
-    is_half: bool = False
+    products: Products = "fp32"

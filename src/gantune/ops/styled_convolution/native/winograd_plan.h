@@ -13,6 +13,8 @@ enum WinogradForm : int32_t {
   CONVOLVE_2X2_HALF = 1,    // 3 × 3 taps, tiles of 2 × 2, bfloat16 products
   UPSAMPLE_5X5 = 2,         // four phases of 2 × 2 taps, tiles of 5 × 5, float32
   UPSAMPLE_3X3_HALF = 3,    // four phases of 2 × 2 taps, tiles of 3 × 3, bfloat16 products
+  CONVOLVE_4X4_HALF = 4,    // as CONVOLVE_4X4, bfloat16 products: faster, and 11 dB less exact than 2 × 2
+  UPSAMPLE_5X5_HALF = 5,    // as UPSAMPLE_5X5, bfloat16 products
 };
 
 struct WinogradRequest {
