@@ -6,9 +6,18 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 
 from gantune.training import AugmentOptions, NetworkShape, Recipe, Schedule, SpeedOptions, TrainRequest
+from gantune.training.batches import seed_generator
+from gantune.training.dealing import deal
+from gantune.training.game import Game, start_game
+from gantune.training.layout import keep_channels_last
+from gantune.training.peers import Peers
+from gantune.training.phases import plan_phases
+from gantune.training.players import ImageShape, build_players
+from gantune.training.step import RealBatch, StepContext, take_step
 
 
 def write_dataset(path: Path, *, count: int = 24, size: int = 8, channels: int = 1, classes: int = 3) -> Path:
@@ -53,3 +62,27 @@ def small_request(folder: Path, *, kimg: float = 0.08, resume: Path | None = Non
         speed=SpeedOptions(workers=0),
         resume=resume,
     )
+
+
+def steps_on_random_images(
+    recipe: Recipe, num_steps: int, *, peers: Peers | None = None, speed: SpeedOptions | None = None
+) -> Game:
+    """Take steps on random images of 8² and labels of 3 classes, dealt as a run deals them."""
+    peers, speed = peers or Peers(), speed or SpeedOptions(workers=0)
+    players = build_players(recipe.shape, ImageShape(8, 1, 3), seed=recipe.seed)
+    if speed.channels_last:
+        keep_channels_last(players.generator)
+        keep_channels_last(players.discriminator)
+    game = start_game(players, recipe, fused_optimizer=speed.fused_optimizer)
+    labels = torch.eye(3)
+    context = StepContext(plan_phases(recipe, players.generator), speed, peers, labels)
+    group = recipe.shape.mbstd_group
+    for step in range(num_steps):
+        rng = seed_generator(99, step)
+        batch = {
+            "images": torch.rand(recipe.batch, 1, 8, 8, generator=rng) * 2 - 1,
+            "labels": labels[torch.randint(3, (recipe.batch,), generator=rng)],
+        }
+        share = deal(batch, part=peers.rank, num_parts=peers.world_size, group_size=group)
+        take_step(game, RealBatch(share["images"], share["labels"]), context)
+    return game

@@ -12,6 +12,7 @@ from gantune.cli.options import JsonOption, SeedOption
 Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r"]
 Augmentation = Literal["none", "ada", "fixed", "diffaugment"]
 Precision = Literal["fp32", "bf16", "fp16"]
+Compression = Literal["none", "bf16", "fp16", "powersgd"]
 
 
 def train(
@@ -44,6 +45,7 @@ def train(
     snap: Annotated[int, typer.Option(min=1, help="Ticks between snapshots.")] = 50,
     precision: Annotated[Precision, typer.Option(help="Of convolutions in first-order phases.")] = "fp32",
     accumulation: Annotated[int, typer.Option(min=1, help="Backward passes a batch.")] = 1,
+    compression: Annotated[Compression, typer.Option(help="Of gradients between processes.")] = "none",
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
     seed: SeedOption = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the options and stop.")] = False,
@@ -53,6 +55,7 @@ def train(
     from gantune.networks.options import read_options
     from gantune.training import NetworkShape, Recipe, Schedule, SpeedOptions, TrainRequest, open_data
     from gantune.training import train as run_training
+    from gantune.training.peers import join_peers
 
     shape: dict[str, object] = {
         "cfg": cfg,
@@ -98,6 +101,9 @@ def train(
         }
         print_json(facts) if json else print_facts(facts)
         return
-    result = run_training(request, on_progress=report_progress)
+    with join_peers(compression=compression) as peers:
+        result = run_training(request, peers=peers, on_progress=report_progress)
+        if not peers.is_first:
+            return
     document: dict[str, object] = {name: str(value) for name, value in asdict(result).items()}
     print_json(document) if json else print_facts(document)

@@ -26,6 +26,7 @@ from gantune.training.run_folder import OPTIONS_FILE, STATE_FILE, create_run_fol
 from gantune.training.saving import load_state, load_weights, save_snapshot, save_state
 from gantune.training.statistics import append_line, cut_after, single, summarize
 from gantune.training.step import RealBatch, StepContext, take_step
+from gantune.training.watchdog import watch
 
 _logger = logging.getLogger(__name__)
 Report = Callable[[str], None]
@@ -85,13 +86,17 @@ def train(
         keep_channels_last(players.generator)
         keep_channels_last(players.discriminator)
     game = start_game(players, recipe, fused_optimizer=speed.fused_optimizer)
-    run = _prepare_run(request, game, dataset)
-    context = StepContext(plan_phases(recipe, players.generator), speed, peers, dataset.labels)
+    run = _prepare_run(request, game, dataset, peers)
     share = Share(peers.rank, peers.world_size, recipe.shape.mbstd_group)
     schedule = BatchSchedule(
         len(dataset), batch=recipe.batch, seed=recipe.seed, first_step=game.step, share=share
     )
-    with _open_stream(dataset, schedule, speed) as stream:
+    with (
+        watch(rank=peers.rank, patience_s=speed.patience_s) as dog,
+        _open_stream(dataset, schedule, speed) as stream,
+    ):
+        phases = plan_phases(recipe, players.generator)
+        context = StepContext(phases, speed, peers, dataset.labels, on_phase=dog.beat)
         return _Loop(
             request, game, context, stream, run, pick_labels(dataset, seed=recipe.seed), on_progress
         ).run()
@@ -108,16 +113,22 @@ def _open_stream(
         stream.close()
 
 
-def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset) -> Path:
+def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset, peers: Peers) -> Path:
     """Create the run's folder, or take up the one that is resumed."""
     if request.resume is not None and request.resume.is_dir():
         run = request.resume
         saved = load_state(game, find_state(run))
-        _warn_of_changes(saved, request.recipe)
-        cut_after(run, game.num_images)
+        if peers.is_first:
+            _warn_of_changes(saved, request.recipe)
+            cut_after(run, game.num_images)
         return run
     if request.resume is not None:
         load_weights(game.players, request.resume)
+    created = str(_create_run(request, dataset)) if peers.is_first else ""
+    return Path(peers.share_text(created))
+
+
+def _create_run(request: TrainRequest, dataset: ImageDataset) -> Path:
     recipe = request.recipe
     name = f"{recipe.shape.cfg}-{request.data.stem}-batch{recipe.batch}-gamma{recipe.gamma:g}"
     run = create_run_folder(request.outdir, name)
@@ -208,6 +219,8 @@ class _Loop:
         self.game.records.clear()
         seen = self.game.num_images - self.first_image
         rate = seen / max(self.watch.elapsed_s, 1e-9)
+        players = self.game.players
+        self.context.peers.check_equal([*players.generator.parameters(), *players.discriminator.parameters()])
         if not self.context.peers.is_first:
             return
         line: dict[str, object] = {

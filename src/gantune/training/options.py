@@ -80,7 +80,8 @@ class SpeedOptions:
 
     `implementation` is the form of the operations. `fused_optimizer` and `grouped_average` handle all tensors
     in one call. `workers` read images ahead. `accumulation` splits a batch into that many backward passes.
-    `precision` is that of dense convolutions in phases without a second derivative.
+    `precision` is that of dense convolutions in phases without a second derivative. A phase that takes longer
+    than `patience_s` is reported.
     """
 
     implementation: Implementation = "auto"
@@ -90,6 +91,7 @@ class SpeedOptions:
     grouped_average: bool = True
     workers: int = Field(default=1, ge=0)
     accumulation: int = Field(default=1, ge=1)
+    patience_s: float = Field(default=600, gt=0)
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -86,7 +86,8 @@ def _finish_phase(
     phase: Phase, game: Game, network: nn.Module, optimizer: torch.optim.Optimizer, context: StepContext
 ) -> None:
     gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
-    context.peers.average(gradients)
+    context.on_phase(f"{phase.name}: exchanging")
+    context.peers.average_gradients(gradients, phase=phase.name)
     game.record(f"gradient_norm/{phase.name}", torch.nn.utils.get_total_norm(gradients))
     optimizer.step()
     if phase.name == "g_path_length":
@@ -94,8 +95,12 @@ def _finish_phase(
         context.peers.average([lengths])
         game.path_length_mean.lerp_(lengths, game.recipe.pl_decay)
     if phase.name == "d_main":
-        # Averages of w and of magnitudes are linear: their mean over the processes is that of the batch.
-        context.peers.average([item for item in game.players.generator.buffers() if item.is_floating_point()])
+        context.peers.average(_running_means(game.players.generator))
+
+
+def _running_means(generator: nn.Module) -> list[Tensor]:
+    """List the averages of w and of magnitudes, which are linear: their mean is that of the whole batch."""
+    return [item for name, item in generator.named_buffers() if name.endswith(("w_avg", "magnitude_ema"))]
 
 
 def _learner(phase: Phase, game: Game) -> tuple[nn.Module, torch.optim.Optimizer]:
