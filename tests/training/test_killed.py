@@ -9,9 +9,9 @@ import time
 import pytest
 import torch
 from safetensors.torch import load_file
-from training_samples import write_dataset
 
 from gantune.training.run_folder import STATE_FILE
+from training_samples import write_dataset
 
 OPTIONS = (
     *("--cond", "--batch", "8", "--kimg", "1.6", "--cbase", "64", "--cmax", "8", "--latent-dim", "8"),

@@ -15,6 +15,7 @@ from gantune.measuring.stopwatch import Stopwatch
 from gantune.training.batches import BatchSchedule, BatchStream, Share
 from gantune.training.dataset import ImageDataset
 from gantune.training.game import Game, start_game
+from gantune.training.health import fake_spread, find_ailments, image_spread, stop_if_ill
 from gantune.training.layout import keep_channels_last
 from gantune.training.options import Recipe, Schedule, SpeedOptions
 from gantune.training.peers import Peers
@@ -22,9 +23,16 @@ from gantune.training.phases import plan_phases
 from gantune.training.pictures import pick_labels, write_fakes, write_reals
 from gantune.training.players import ImageShape, build_players
 from gantune.training.progress import describe_tick
-from gantune.training.run_folder import OPTIONS_FILE, STATE_FILE, create_run_folder, find_state, snapshot_path
+from gantune.training.run_folder import (
+    OPTIONS_FILE,
+    STATE_FILE,
+    create_run_folder,
+    find_state,
+    remove_leftovers,
+    snapshot_path,
+)
 from gantune.training.saving import load_state, load_weights, save_snapshot, save_state
-from gantune.training.statistics import append_line, cut_after, single, summarize
+from gantune.training.statistics import Statistics, append_line, cut_after, single, summarize
 from gantune.training.step import RealBatch, StepContext, take_step
 from gantune.training.watchdog import watch
 
@@ -97,9 +105,7 @@ def train(
     ):
         phases = plan_phases(recipe, players.generator)
         context = StepContext(phases, speed, peers, dataset.labels, on_phase=dog.beat)
-        return _Loop(
-            request, game, context, stream, run, pick_labels(dataset, seed=recipe.seed), on_progress
-        ).run()
+        return _Loop(request, game, context, stream, run, dataset, on_progress).run()
 
 
 @contextmanager
@@ -121,6 +127,7 @@ def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset, peers
         if peers.is_first:
             _warn_of_changes(saved, request.recipe)
             cut_after(run, game.num_images)
+            remove_leftovers(run)
         return run
     if request.resume is not None:
         load_weights(game.players, request.resume)
@@ -166,7 +173,7 @@ class _Loop:
         context: StepContext,
         stream: BatchStream,
         run: Path,
-        labels: torch.Tensor,
+        dataset: ImageDataset,
         on_progress: Report,
     ) -> None:
         self.schedule = request.schedule
@@ -174,7 +181,9 @@ class _Loop:
         self.context = context
         self.stream = stream
         self.folder = run
-        self.labels = labels
+        self.labels = pick_labels(dataset, seed=game.recipe.seed)
+        pixels, _ = dataset[list(range(0, dataset.num_stored, max(dataset.num_stored // 64, 1)))]
+        self.real_spread = image_spread(pixels.float() / 127.5 - 1)
         self.on_progress = on_progress
         self.started_s = game.elapsed_s
         self.first_image = game.num_images
@@ -232,6 +241,7 @@ class _Loop:
             "elapsed_s": self.game.elapsed_s,
         }
         append_line(self.folder, line)
+        self._check_health(statistics)
         remaining_s = (total - self.game.num_images) / rate
         self.on_progress(describe_tick(self.game, statistics, images_per_s=rate, remaining_s=remaining_s))
         if self.tick % self.schedule.snap == 0 and self.game.num_images < total:
@@ -239,6 +249,12 @@ class _Loop:
             self._save()
         elif self.watch.elapsed_s - self.saved_s > self.schedule.save_minutes * 60:
             self._save()
+
+    def _check_health(self, statistics: Statistics) -> None:
+        generator = self.game.players.generator
+        spread = fake_spread(generator, self.labels[0], seed=self.game.recipe.seed) / self.real_spread
+        ailments = find_ailments(statistics, spread=spread, num_images=self.game.num_images)
+        stop_if_ill(ailments, resume=str(self.folder))
 
     def _write_snapshot(self) -> Path:
         path = snapshot_path(self.folder, self.game.num_images)

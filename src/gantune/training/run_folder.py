@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from gantune.errors import StorageError, UsageError
+from gantune.errors import UsageError
 
 STATE_FILE = "training-state.safetensors"
 OPTIONS_FILE = "training_options.json"
@@ -38,11 +38,8 @@ def snapshot_path(run: Path, num_images: int) -> Path:
     return run / f"network-snapshot-{num_images // 1000:06d}.safetensors"
 
 
-def check_writable(folder: Path) -> None:
-    """Raise `StorageError` where a file cannot be created in `folder`."""
-    probe = folder / ".probe"
-    try:
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be written ({error.strerror}).") from error
+def remove_leftovers(run: Path) -> None:
+    """Delete the half-written files of a process that was killed while it saved."""
+    for pattern in (".*.partial", ".*.tmp"):
+        for path in run.glob(pattern):
+            path.unlink(missing_ok=True)

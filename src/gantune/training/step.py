@@ -88,7 +88,12 @@ def _finish_phase(
     gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
     context.on_phase(f"{phase.name}: exchanging")
     context.peers.average_gradients(gradients, phase=phase.name)
-    game.record(f"gradient_norm/{phase.name}", torch.nn.utils.get_total_norm(gradients))
+    norm = torch.nn.utils.get_total_norm(gradients)
+    game.record(f"gradient_norm/{phase.name}", norm)
+    has_overflow = not bool(norm.isfinite())
+    game.record(f"overflow/{phase.name}", torch.tensor(float(has_overflow)))
+    if has_overflow:
+        return  # a single such step would spoil every weight
     optimizer.step()
     if phase.name == "g_path_length":
         lengths = torch.stack(game.records["path_length"][-context.speed.accumulation :]).mean()
