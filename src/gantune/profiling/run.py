@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from gantune.errors import StorageError
+from gantune.profiling.lanes import lay_out
 from gantune.profiling.scene import Scene, see
 from gantune.profiling.summary import summarize
 from gantune.profiling.trace import read_trace
 from gantune.records.profile import Profile
+from gantune.reporting.profile_page import write_profile_page
 
 
 def profile_trace(path: Path, *, command: str, out: Path | None = None, overwrite: bool = False) -> Profile:
@@ -33,3 +35,4 @@ def write_results(found: Profile, scene: Scene, out: Path) -> None:
     """Write everything that is shown of a profile into the folder."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "profile.json").write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_profile_page(found, lay_out(scene), out / "profile.html")

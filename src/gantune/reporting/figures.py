@@ -37,6 +37,9 @@ def write_ratio(value: float) -> str:
 UNITS: dict[str, Unit] = {
     "ratio": Unit("×", write_ratio),
     "ms": Unit(" ms", write_significant),
+    "us": Unit(" µs", write_significant),
+    "microseconds": Unit(" µs", write_significant, scale=1e-3),
+    "seconds": Unit(" s", write_significant, scale=1e3),
     "db": Unit(" dB", "{:.1f}".format),
     "small_db": Unit(" dB", "{:.2f}".format),
     "kib": Unit(" KiB", write_significant, scale=2.0**10),
@@ -53,8 +56,10 @@ UNITS: dict[str, Unit] = {
 }
 
 # Quantities without a natural size: the largest of their units that is not above the value is shown.
+# A "duration" is stored in milliseconds.
 RANGES: dict[str, tuple[str, ...]] = {
     "bytes": ("kib", "mib", "gib"),
+    "duration": ("microseconds", "ms", "seconds"),
     "amount": ("count", "thousands", "millions", "billions"),
 }
 

@@ -27,12 +27,12 @@ def render_page(report: Report, samples: Sequence[Sample]) -> str:
     numbers = number_candidates(report)
     points = list_points(report, numbers)
     budget_db = report.plan.budget.get("min_psnr_db")
-    templates = _environment()
+    templates = page_templates()
     return templates.get_template("report.html.j2").render(
         report=report,
         figure=functools.partial(write_figure, document),
-        styles=Markup(_read_asset("report.css")),
-        script=Markup(_read_asset("report.js")),
+        styles=Markup(read_asset("report.css")),
+        script=Markup(read_asset("report.js")),
         numbers=numbers,
         candidates=sorted(enumerate(report.candidates), key=lambda item: numbers[item[1].name]),
         best_index=_best_index(report),
@@ -113,12 +113,14 @@ def _best_index(report: Report) -> int | None:
     return None if report.best is None else names.index(report.best.name)
 
 
-def _read_asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """Read a style sheet or script that lies beside the templates."""
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def page_templates() -> jinja2.Environment:
+    """Give the templates of all pages, with the filters they use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

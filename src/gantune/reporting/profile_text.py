@@ -47,9 +47,11 @@ def _headline(profile: Profile) -> str:
     parts = [profile.source, profile.framework, *profile.devices]
     if profile.world_size is not None and profile.world_size > 1:
         parts.append(f"rank {profile.rank} of {profile.world_size}")
-    window = write_value(profile.window_ms, "ms")
+    window = write_value(profile.window_ms, "duration")
     if profile.num_steps:
-        window = f"{profile.num_steps} steps of {write_value(profile.window_ms / profile.num_steps, 'ms')}"
+        window = (
+            f"{profile.num_steps} steps of {write_value(profile.window_ms / profile.num_steps, 'duration')}"
+        )
     busy = "" if profile.busy_share is None else f", device busy {profile.busy_share:.0%}"
     return f"{', '.join(parts)}: {window}{busy}"
 
@@ -61,7 +63,7 @@ def _table(title: str, rows: list[tuple[str, float, float]]) -> list[str]:
     names = [name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…" for name, _, _ in shown]
     width = max(map(len, names))
     lines = [
-        f"  {name:<{width}}  {write_value(time_ms, 'ms'):>10}  {share:>6.1%}"
+        f"  {name:<{width}}  {write_value(time_ms, 'duration'):>10}  {share:>6.1%}"
         for name, (_, time_ms, share) in zip(names, shown, strict=True)
     ]
     return [title, *lines, ""]

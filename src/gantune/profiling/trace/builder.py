@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ _TYPES = {
     "c10::half": HALF,
     "c10::bfloat16": HALF,
 }
+_Number = TypeVar("_Number", bound=np.generic)
 _LINK_MASK = 2**62 - 1
 _NOTHING: dict[str, object] = {}
 
@@ -184,14 +186,14 @@ class TraceBuilder:
         rank_of_row[order] = np.arange(len(order))
         return Trace(
             start_us=start[order] - offset,
-            duration_us=np.frombuffer(self.duration, dtype=np.float64)[order],
-            name=np.frombuffer(self.name, dtype=np.int32)[order],
+            duration_us=_take(self.duration, np.float64, order),
+            name=_take(self.name, np.int32, order),
             kind=kinds[order],
-            track=np.frombuffer(self.track, dtype=np.int32)[order],
-            link=np.frombuffer(self.link, dtype=np.int64)[order],
-            source=np.frombuffer(self.source, dtype=np.int32)[order],
-            types=np.frombuffer(self.types, dtype=np.uint8)[order],
-            shape=np.frombuffer(self.shape, dtype=np.int32)[order],
+            track=_take(self.track, np.int32, order),
+            link=_take(self.link, np.int64, order),
+            source=_take(self.source, np.int32, order),
+            types=_take(self.types, np.uint8, order),
+            shape=_take(self.shape, np.int32, order),
             shapes=tuple(self.shapes),
             names=tuple(self.names),
             tracks=tracks,
@@ -247,6 +249,13 @@ class TraceBuilder:
         table = np.array(self.memory, dtype=np.float64).reshape(-1, 3)
         table = table[np.argsort(table[:, 0], kind="stable")]
         return MemorySamples(table[:, 0] - offset, table[:, 1].astype(np.int64), table[:, 2] > 0)
+
+
+def _take(column: array[float] | array[int], dtype: type[_Number], order: Integers) -> NDArray[_Number]:
+    """Give a column in order and empty its array, so that there are never two of all columns."""
+    taken = np.frombuffer(column, dtype=dtype)[order]
+    del column[:]
+    return taken
 
 
 def _flag_types(types: object, shapes: object) -> int:

@@ -1,6 +1,7 @@
 """What profilers call things: categories, tracks and names of events, turned into one vocabulary."""
 
 import re
+import sys
 
 from gantune.profiling.trace.events import Kind, Track
 
@@ -24,9 +25,28 @@ _CATEGORIES = {
 }
 _STEP = re.compile(r"ProfilerStep#\d+")
 _RANGE = re.compile(r"enumerate\(DataLoader\)|Optimizer\.(step|zero_grad)#|## .* ##")
-_LIBRARY = re.compile(
-    r"site-packages|dist-packages|lib/python\d|^torch/|/torch/|^<|^nn\.Module|threading\.py|multiprocessing/|"
-    r"^(contextlib|runpy|functools)\.py|profiler\.py"
+_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^<|^nn\.Module")
+# Profilers cut the folder of installed packages off their paths.
+_PACKAGES = frozenset(
+    [
+        "torch",
+        "torchvision",
+        "torchaudio",
+        "transformers",
+        "diffusers",
+        "accelerate",
+        "lightning",
+        "numpy",
+        "pytorch_lightning",
+        "scipy",
+        "PIL",
+        "tensorflow",
+        "keras",
+        "jax",
+        "autograd",
+        "gantune",
+        "pandas",
+    ]
 )
 
 
@@ -68,5 +88,8 @@ def user_frame(frame: str) -> str | None:
     """Write `file.py(12): function` as `file.py:12`, or None where it is a library's."""
     found = re.match(r"(.+\.pyx?)\((\d+)\)", frame)
     if found is None or _LIBRARY.search(frame):
+        return None
+    top = found.group(1).lstrip("/").split("/")[0].removesuffix(".py")
+    if top in sys.stdlib_module_names or top in _PACKAGES:
         return None
     return f"{found.group(1)}:{found.group(2)}"
