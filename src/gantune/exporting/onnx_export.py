@@ -4,7 +4,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from gantune.networks.contract import Network
 
 _LOG = logging.getLogger(__name__)
 _GROWTH_WARNING = 1.05
+Translations = Mapping[Callable[..., object], Callable[..., object]]
 _EXPORTER_ERRORS = (torch.onnx.OnnxExporterError, RuntimeError, ValueError, TypeError)
 
 
@@ -46,9 +47,9 @@ def export_onnx(
     """
     assert isinstance(network, nn.Module)
     traced = TracedNetwork(network, options or ExportOptions()).eval()
-    model = _trace(traced)
+    model = trace_onnx(traced)
     check_graph(model)
-    _write(model, path)
+    write_onnx(model, path)
     try:
         paired = check_against_torch(traced, path)
     except ExportError:
@@ -66,7 +67,11 @@ def export_onnx(
     return report
 
 
-def _trace(traced: TracedNetwork) -> onnx.ModelProto:
+def trace_onnx(traced: TracedNetwork, translations: Translations | None = None) -> onnx.ModelProto:
+    """Trace into an ONNX model; `translations` says what torch operators of ours become.
+
+    Raise `ExportError` with the exporter's first line where it fails.
+    """
     try:
         with _quiet_exporter(), torch.no_grad():
             program = torch.onnx.export(
@@ -79,6 +84,7 @@ def _trace(traced: TracedNetwork) -> onnx.ModelProto:
                 opset_version=traced.options.opset,
                 external_data=False,
                 optimize=True,
+                custom_translation_table=dict(translations or {}),
                 verbose=False,
             )
     except _EXPORTER_ERRORS as error:
@@ -104,7 +110,8 @@ def _quiet_exporter() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _write(model: onnx.ModelProto, path: Path) -> None:
+def write_onnx(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model, under a temporary name first; raise `StorageError` where the disk refuses."""
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -66,16 +66,26 @@ class UpConvolution(nn.Module):
         return F.conv2d(F.pad(y, [before, after, before, after]), self.filter, groups=self.out_channels)
 
     def convolve(self, x: Tensor) -> Tensor:
-        """Run the dense step alone."""
+        """Run the dense step, and put its result in place: phases shuffled, or the rim cropped."""
+        y = self.convolve_densely(x)
         if self.form == "subpixel":
-            return F.pixel_shuffle(F.conv2d(x, self.weight, padding=self.kernel_size // 2 - 1), 2)
-        if self.filter is not None:
-            return F.conv_transpose2d(x, self.weight, stride=2)
-        before, after = self.padding
-        crop = max(0, min(-before, -after))
-        y = F.conv_transpose2d(x, self.weight, stride=2, padding=crop)
-        rest = (before + crop, after + crop)
+            return F.pixel_shuffle(y, 2)
+        rest = self._rim()
         return y if rest == (0, 0) else F.pad(y, [*rest, *rest])
+
+    def convolve_densely(self, x: Tensor) -> Tensor:
+        """Run the one convolution alone."""
+        if self.form == "subpixel":
+            return F.conv2d(x, self.weight, padding=self.kernel_size // 2 - 1)
+        return F.conv_transpose2d(x, self.weight, stride=2, padding=self._crop())
+
+    def _crop(self) -> int:
+        """Give the rim that a merged transposed convolution leaves out on every side."""
+        return 0 if self.filter is not None else max(0, -max(self.padding))
+
+    def _rim(self) -> tuple[int, int]:
+        before, after = (0, 0) if self.filter is not None else self.padding
+        return before + self._crop(), after + self._crop()
 
 
 def _prepare(weight: Tensor, resample_filter: Tensor, form: Form) -> _Steps:
