@@ -89,7 +89,10 @@ def filtered_lrelu_calls(draw: Draw) -> Call:
 
 @st.composite
 def modulated_conv2d_calls(draw: Draw) -> Call:
-    N, C, K = draw(st.integers(1, 3)), draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    # Two channels or more and styles near 1, as networks have them: a demodulated single weight has the
+    # derivative zero, which in float32 is the difference of two large numbers.
+    N, C, K = draw(st.integers(1, 3)), draw(st.integers(2, 5)), draw(st.integers(1, 5))
+    styles = 1 + 0.3 * draw(normals(N, C))
     x = draw(normals(N, C, draw(st.integers(3, 8)), draw(st.integers(3, 8))))
     up, down = draw(st.sampled_from([(1, 1), (2, 1), (1, 2), (3, 1), (2, 2)]))
     keywords = {
@@ -101,7 +104,7 @@ def modulated_conv2d_calls(draw: Draw) -> Call:
         "fused_modconv": draw(FLAGS),
     }
     weight = draw(normals(K, C, *draw(st.sampled_from([(1, 1), (3, 3), (2, 3), (1, 3)]))))
-    tensors = {"x": x, "weight": weight, "styles": draw(normals(N, C)), "resample_filter": draw(filters())}
+    tensors = {"x": x, "weight": weight, "styles": styles, "resample_filter": draw(filters())}
     return Call("modulated_conv2d", tensors, keywords)
 
 
@@ -133,28 +136,44 @@ def takes_float64(call: Call, form: str) -> bool:
     return True
 
 
-def compare(call: Call, form: str) -> None:
-    """Compare forward, first and second derivatives, in float64 where the form takes it."""
-    run_or_discard(call)
-    call, bound = (call.double(), DERIVATIVES) if takes_float64(call, form) else (call, EXACT)
+def run_twice_derived(call: Call, form: str) -> list[Tensor]:
+    """Return the result, its first and its second derivatives; zeros where a derivative does not exist."""
     leaves = call.require_gradients()
-    expected = call.run("reference")
-    dy = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1)).to(expected.dtype)
-    first, second = derivatives(expected, dy, leaves)
     y = call.run(form)
-    found_first, found_second = derivatives(y, dy, leaves)
-    assert largest_error(y, expected) <= bound.relative
-    for found, wanted in zip([*found_first, *found_second], [*first, *second], strict=True):
-        if found is not None and wanted is not None:
-            assert largest_error(found, wanted) <= bound.relative
-        else:
-            assert all(gradient is None or not gradient.any() for gradient in (found, wanted))
+    dy = torch.randn(y.shape, generator=torch.Generator().manual_seed(1)).to(y.dtype)
+    first, second = derivatives(y, dy, leaves)
+    existing = [
+        torch.zeros_like(leaf) if gradient is None else gradient
+        for leaf, gradient in zip(leaves, second, strict=True)
+    ]
+    return [y, *first, *existing]
 
 
+def compare(call: Call, form: str) -> None:
+    """Compare a form with the reference in float64: exactly, or in float32 where it takes nothing wider.
+
+    In float32 derivatives can cancel (those of a demodulated 1 × 1 weight are zero): there the form may be
+    four times as far from the truth as the reference in float32 is.
+    """
+    run_or_discard(call)
+    truth = run_twice_derived(call.double(), "reference")
+    if takes_float64(call, form):
+        for found, expected in zip(run_twice_derived(call.double(), form), truth, strict=True):
+            assert largest_error(found, expected) <= DERIVATIVES.relative
+        return
+    in_float32 = run_twice_derived(call, "reference")
+    for found, same, expected in zip(run_twice_derived(call, form), in_float32, truth, strict=True):
+        bound = max(EXACT.relative, 4 * largest_error(same, expected))
+        assert largest_error(found, expected) <= bound
+
+
+# Triton's interpreter takes about a second for a call and its derivatives: fewer examples.
 @pytest.mark.parametrize(("operation", "form"), FAST_FORMS)
 def test_a_form_equals_the_reference_for_any_call(operation: str, form: str) -> None:
     skip_where_missing(operation, form)
-    examine = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    examine = settings(
+        max_examples=8 if form == "triton" else 60, deadline=None, derandomize=True, database=None
+    )
     examine(given(CALLS[operation])(lambda call: compare(call, form)))()
 
 
@@ -162,5 +181,7 @@ def test_a_form_equals_the_reference_for_any_call(operation: str, form: str) -> 
 @pytest.mark.parametrize(("operation", "form"), FAST_FORMS)
 def test_a_form_equals_the_reference_for_very_many_calls(operation: str, form: str) -> None:
     skip_where_missing(operation, form)
-    examine = settings(max_examples=600, deadline=None, derandomize=True, database=None)
+    examine = settings(
+        max_examples=60 if form == "triton" else 600, deadline=None, derandomize=True, database=None
+    )
     examine(given(CALLS[operation])(lambda call: compare(call, form)))()

@@ -16,8 +16,8 @@ def map_channel_groups(x: Tensor, run: Callable[[Tensor, slice], Tensor], *, pla
     """Apply `run` to groups of channels of `x` [N, C, H, W] in channels-last and join what it returns.
 
     `run` gets some channels and their slice, and treats each channel by itself. `plane_bytes` is the size of
-    the largest intermediate image of one channel. The result has the memory format of `x`. Tensors off the
-    CPU, and all tensors while a compiler traces, go through `run` at once and as they are.
+    the largest intermediate image of one channel. Tensors off the CPU, and all tensors while a compiler
+    traces, go through `run` at once and as they are.
     """
     C = x.shape[1]
     if x.device.type != "cpu" or torch.compiler.is_compiling():
@@ -27,15 +27,10 @@ def map_channel_groups(x: Tensor, run: Callable[[Tensor, slice], Tensor], *, pla
     for start in range(0, C, size):
         channels = slice(start, min(start + size, C))
         group = x[:, channels].contiguous(memory_format=torch.channels_last)
-        results.append(run(group, channels).contiguous(memory_format=_memory_format(x)))
+        results.append(run(group, channels))
     return results[0] if len(results) == 1 else torch.cat(results, dim=1)
 
 
 def _group_size(C: int, channel_bytes: int) -> int:
     fitting = GROUP_BYTES // max(1, channel_bytes) // FEWEST_CHANNELS * FEWEST_CHANNELS
     return min(C, max(FEWEST_CHANNELS, min(MOST_CHANNELS, fitting)))
-
-
-def _memory_format(x: Tensor) -> torch.memory_format:
-    is_planar = x.is_contiguous() or not x.is_contiguous(memory_format=torch.channels_last)
-    return torch.contiguous_format if is_planar else torch.channels_last

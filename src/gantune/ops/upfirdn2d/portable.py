@@ -4,6 +4,8 @@ No zero is ever inserted or multiplied, and only plain convolutions, pads and sl
 engine can run the exported form, for any batch and image size.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,49 +19,61 @@ from gantune.ops.upfirdn2d.options import Upfirdn2dOptions
 MOST_TAPS_AS_2D = 4
 
 
+@dataclass(frozen=True)
+class Pass:
+    """One depthwise convolution: `kernel` [taps_y, taps_x] is convolved (not correlated), gain included."""
+
+    kernel: Tensor
+    options: Upfirdn2dOptions
+
+
 def upfirdn2d_portable(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> Tensor:
     """Compute upfirdn2d in the memory format of `x`; half precision is computed in float32.
 
     Channels-last is about twice as fast, but turning planes around costs more than that gains (measured).
-    """
-    return cast(resample_in_float(x, f, options), x.dtype)
-
-
-def resample_in_float(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> Tensor:
-    """Compute upfirdn2d of all channels at once; half precision gives a float32 result.
-
     Depthwise convolutions have no fast bfloat16 path on a CPU, and float32 keeps the filter's stopband.
     """
     dtype = computing_dtype(x.dtype)
-    x = cast(x, dtype)
     if f is None:
         f = torch.ones([1, 1], dtype=dtype, device=x.device)
-    f = cast(f, dtype)
+    return cast(run_passes(cast(x, dtype), plan_passes(cast(f, dtype), options)), x.dtype)
+
+
+def plan_passes(f: Tensor, options: Upfirdn2dOptions) -> tuple[Pass, ...]:
+    """Split upfirdn2d with filter `f` into passes: one for a 2-D or short filter, else one for each axis."""
     if options.flip_filter:
-        f = f.flip(list(range(f.ndim)))  # from here on, every step is a true convolution
+        f = f.flip(list(range(f.ndim)))
     if f.ndim == 1 and f.shape[0] <= MOST_TAPS_AS_2D:
         f = f[:, None] * f[None, :]
     if f.ndim == 2:
-        return _resample(x, f * options.gain, options)
-    no_padding = Padding(0, 0, 0, 0)
+        return (Pass(_scale(f, options.gain), options),)
     pad = options.padding
-    rows = Upfirdn2dOptions(
-        up_y=options.up_y, down_y=options.down_y, padding=no_padding._replace(y0=pad.y0, y1=pad.y1)
+    vertical = Upfirdn2dOptions(
+        up_y=options.up_y, down_y=options.down_y, padding=Padding(0, 0, pad.y0, pad.y1)
     )
-    columns = Upfirdn2dOptions(
-        up_x=options.up_x, down_x=options.down_x, padding=no_padding._replace(x0=pad.x0, x1=pad.x1)
+    horizontal = Upfirdn2dOptions(
+        up_x=options.up_x, down_x=options.down_x, padding=Padding(pad.x0, pad.x1, 0, 0)
     )
-    return _resample(_resample(x, f[:, None] * options.gain, rows), f[None, :], columns)
+    passes = (Pass(_scale(f, options.gain)[:, None], vertical), Pass(f[None, :], horizontal))
+    # Measured: going down, the horizontal pass is the better one to run on the large image.
+    return passes if options.down_x == 1 else passes[::-1]
 
 
-def _resample(x: Tensor, kernel: Tensor, options: Upfirdn2dOptions) -> Tensor:
-    """Resample by one true depthwise convolution with `kernel` [taps_y, taps_x]."""
-    if options.up_x == 1 and options.up_y == 1:
-        return _filter_down(x, kernel, options)
-    x = _filter_up(x, kernel, options)
-    if options.down_x == 1 and options.down_y == 1:
-        return x
-    return x[:, :, :: options.down_y, :: options.down_x]
+def run_passes(x: Tensor, passes: tuple[Pass, ...]) -> Tensor:
+    """Run passes one after another on `x` [N, C, H, W], in the dtype of their kernels."""
+    for each in passes:
+        options = each.options
+        if options.up_x == 1 and options.up_y == 1:
+            x = _filter_down(x, each.kernel, options)
+        else:
+            x = _filter_up(x, each.kernel, options)
+            if options.down_x > 1 or options.down_y > 1:
+                x = x[:, :, :: options.down_y, :: options.down_x]
+    return x
+
+
+def _scale(f: Tensor, gain: float) -> Tensor:
+    return f if gain == 1 else f * gain
 
 
 def _filter_down(x: Tensor, kernel: Tensor, options: Upfirdn2dOptions) -> Tensor:
