@@ -59,7 +59,7 @@ def small_request(folder: Path, *, kimg: float = 0.08, resume: Path | None = Non
         outdir=folder / "runs",
         recipe=small_recipe(**changes),
         schedule=Schedule(kimg=kimg, tick_kimg=0.016, snap=2),
-        speed=SpeedOptions(workers=0),
+        speed=SpeedOptions(workers=0, probe_memory=False),
         resume=resume,
     )
 

@@ -48,6 +48,9 @@ def train(
     compression: Annotated[Compression, typer.Option(help="Of gradients between processes.")] = "none",
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
     seed: SeedOption = 0,
+    search_batch: Annotated[
+        bool, typer.Option("--find-batch", help="Try batch sizes, print the best and stop.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the options and stop.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -55,7 +58,10 @@ def train(
     from gantune.networks.options import read_options
     from gantune.training import NetworkShape, Recipe, Schedule, SpeedOptions, TrainRequest, open_data
     from gantune.training import train as run_training
+    from gantune.training.batch_search import find_batch
     from gantune.training.peers import join_peers
+    from gantune.training.players import ImageShape
+    from gantune.training.progress import describe_probe
 
     shape: dict[str, object] = {
         "cfg": cfg,
@@ -90,8 +96,15 @@ def train(
         speed=read_options(SpeedOptions, speed, what="The speed switches"),
         resume=resume,
     )
+    dataset = open_data(request)
+    if search_batch:
+        images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
+        advice = find_batch(request.recipe, request.speed, images)
+        tried = {f"batch {item.batch}": describe_probe(item) for item in advice.probes}
+        found: dict[str, object] = {"batch": advice.batch, "reason": advice.reason, **tried}
+        print_json(found) if json else print_facts(found)
+        return
     if dry_run:
-        dataset = open_data(request)
         facts: dict[str, object] = {
             "images": dataset.num_stored,
             "resolution": dataset.resolution,

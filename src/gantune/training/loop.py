@@ -17,12 +17,13 @@ from gantune.training.dataset import ImageDataset
 from gantune.training.game import Game, start_game
 from gantune.training.health import fake_spread, find_ailments, image_spread, stop_if_ill
 from gantune.training.layout import keep_channels_last
+from gantune.training.memory_probe import check_memory, probe_phases
 from gantune.training.options import Recipe, Schedule, SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import plan_phases
 from gantune.training.pictures import pick_labels, write_fakes, write_reals
 from gantune.training.players import ImageShape, build_players
-from gantune.training.progress import describe_tick
+from gantune.training.progress import describe_probe, describe_tick
 from gantune.training.run_folder import (
     OPTIONS_FILE,
     STATE_FILE,
@@ -89,6 +90,10 @@ def train(
     dataset = open_data(request)
     recipe, speed = request.recipe, request.speed
     images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
+    if speed.probe_memory:
+        probe = probe_phases(recipe, speed, images, peers=peers)
+        on_progress(describe_probe(probe))
+        check_memory(probe)
     players = build_players(recipe.shape, images, seed=recipe.seed)
     if speed.channels_last:
         keep_channels_last(players.generator)

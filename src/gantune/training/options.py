@@ -81,7 +81,7 @@ class SpeedOptions:
     `implementation` is the form of the operations. `fused_optimizer` and `grouped_average` handle all tensors
     in one call. `workers` read images ahead. `accumulation` splits a batch into that many backward passes.
     `precision` is that of dense convolutions in phases without a second derivative. A phase that takes longer
-    than `patience_s` is reported.
+    than `patience_s` is reported. `probe_memory` runs every phase once before a run, to see whether it fits.
     """
 
     implementation: Implementation = "auto"
@@ -92,6 +92,7 @@ class SpeedOptions:
     workers: int = Field(default=1, ge=0)
     accumulation: int = Field(default=1, ge=1)
     patience_s: float = Field(default=600, gt=0)
+    probe_memory: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
