@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from gantune.errors import StorageError
+from gantune.profiling.chrome import write_chrome_trace
 from gantune.profiling.lanes import lay_out
+from gantune.profiling.scalars import write_scalars
 from gantune.profiling.scene import Scene, see
 from gantune.profiling.summary import summarize
 from gantune.profiling.trace import read_trace
@@ -35,4 +37,6 @@ def write_results(found: Profile, scene: Scene, out: Path) -> None:
     """Write everything that is shown of a profile into the folder."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "profile.json").write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_chrome_trace(scene, out / "trace.json.gz")
+    write_scalars(found, out / "tensorboard")
     write_profile_page(found, lay_out(scene), out / "profile.html")

@@ -25,6 +25,8 @@ from gantune.records.profile import (
 )
 
 NUM_ROWS = 40
+# All that a program has, nearly always: a comparison must not take a short list for a change.
+NUM_OPERATORS = 400
 NUM_MEMORY_POINTS = 400
 # Some profilers count host memory without its history: their few bytes are no peak.
 _MIN_MEMORY_BYTES = 1 << 20
@@ -107,7 +109,7 @@ def split_wall(scene: Scene) -> tuple[WallPart, ...]:
     )
 
 
-def list_operators(scene: Scene, *, limit: int = NUM_ROWS) -> tuple[OperatorTime, ...]:
+def list_operators(scene: Scene, *, limit: int = NUM_OPERATORS) -> tuple[OperatorTime, ...]:
     """List operators by name, longest first: by device time where there is any, else by self time."""
     seen, trace = scene.seen, scene.seen.trace
     size = len(trace.names)

@@ -127,13 +127,11 @@ class TraceBuilder:
             self.step_rows.append(row)
 
     def _add_geometry(self, row: int, args: dict[str, object]) -> None:
-        grid, block = args["grid"], args.get("block", [0, 0, 0])
-        assert isinstance(grid, list)
-        assert isinstance(block, list)
         occupancy = args.get("est. achieved occupancy %")
         share = float("nan") if occupancy is None else float(str(occupancy)) / 100
         registers = float(str(args.get("registers per thread") or 0))
-        self.kernels.extend([row, *map(float, grid[:3]), *map(float, block[:3]), share, registers])
+        grid, block = _three(args["grid"]), _three(args.get("block"))
+        self.kernels.extend([row, *grid, *block, share, registers])
 
     def _add_label(self, event: Event) -> None:
         args = event.get("args")
@@ -230,7 +228,8 @@ class TraceBuilder:
         is_host &= ~np.array([name.startswith("gpu_") for name in self.categories])[category]
         kind = np.where(is_host & (by_name[name] >= 0), by_name[name], kind).astype(np.int8)
         kind[self.step_rows] = np.int8(Kind.STEP)
-        return kind
+        # In a trace of an unknown program all events are its functions.
+        return kind if (kind != Kind.OTHER).any() else np.full_like(kind, Kind.OPERATOR)
 
     def _geometry(self, rank_of_row: Integers, kinds: NDArray[np.int8]) -> Geometry:
         table = np.frombuffer(self.kernels, dtype=np.float64).reshape(-1, 9)
@@ -249,6 +248,13 @@ class TraceBuilder:
         table = np.array(self.memory, dtype=np.float64).reshape(-1, 3)
         table = table[np.argsort(table[:, 0], kind="stable")]
         return MemorySamples(table[:, 0] - offset, table[:, 1].astype(np.int64), table[:, 2] > 0)
+
+
+def _three(sizes: object) -> list[float]:
+    """Give the three sizes of a grid or block; zeros where the profiler did not say."""
+    if not isinstance(sizes, list) or not sizes:
+        return [0.0, 0.0, 0.0]
+    return [float(size) for size in [*sizes, 1, 1][:3]]
 
 
 def _take(column: array[float] | array[int], dtype: type[_Number], order: Integers) -> NDArray[_Number]:

@@ -28,25 +28,10 @@ _RANGE = re.compile(r"enumerate\(DataLoader\)|Optimizer\.(step|zero_grad)#|## .*
 _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^<|^nn\.Module")
 # Profilers cut the folder of installed packages off their paths.
 _PACKAGES = frozenset(
-    [
-        "torch",
-        "torchvision",
-        "torchaudio",
-        "transformers",
-        "diffusers",
-        "accelerate",
-        "lightning",
-        "numpy",
-        "pytorch_lightning",
-        "scipy",
-        "PIL",
-        "tensorflow",
-        "keras",
-        "jax",
-        "autograd",
-        "gantune",
-        "pandas",
-    ]
+    (
+        *("torch", "torchvision", "torchaudio", "transformers", "diffusers", "accelerate", "lightning"),
+        *("pytorch_lightning", "numpy", "scipy", "PIL", "pandas", "tensorflow", "keras", "jax", "gantune"),
+    )
 )
 
 
