@@ -73,3 +73,16 @@ def test_images_that_differ_without_a_figure_pass_no_bound() -> None:
 def test_an_impossible_bound_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="max_latency_ms"):
         Budget(max_latency_ms=-1)
+
+
+def test_a_frechet_loss_that_is_bounded_must_be_known_and_inside() -> None:
+    budget = Budget(max_frechet_loss=0.02)
+    assert violations(budget, quality(frechet_loss=0.01)) == []
+    assert violations(budget, quality(frechet_loss=-0.3)) == []
+    assert "Fréchet loss" in violations(budget, quality(frechet_loss=0.03))[0]
+    assert violations(budget, quality()) == ["the Fréchet loss is not known, and the budget bounds it"]
+
+
+def test_ssim_is_better_when_higher() -> None:
+    assert violations(Budget(min_ssim=0.99), quality()) == []
+    assert violations(Budget(min_ssim=0.995), quality()) == ["SSIM 0.9900 is below 0.995"]

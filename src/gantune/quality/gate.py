@@ -14,12 +14,15 @@ class Budget:
     """Bound what an optimization may cost; None leaves a figure unbounded.
 
     `min_psnr_db` bounds the image error in decibels (the SNR where the image error is `snr`), and
-    `max_spectrum_db` the largest change of the azimuthal power spectrum. Raises `UsageError` for a bound that
-    no candidate could meet.
+    `max_spectrum_db` the largest change of the azimuthal power spectrum. `max_frechet_loss` bounds the
+    relative Fréchet loss (0.02 is 2 %); a candidate whose loss is not known does not meet it. Raises
+    `UsageError` for a bound that no candidate could meet.
     """
 
     min_psnr_db: float | None = 40.0
+    min_ssim: float | None = None
     max_spectrum_db: float | None = None
+    max_frechet_loss: float | None = None
     max_latency_ms: float | None = None
     max_peak_bytes: int | None = None
     max_size_bytes: int | None = None
@@ -64,8 +67,14 @@ def find_violations(
     # Written as "not at least" so that a NaN never passes.
     if budget.min_psnr_db is not None and not error_db >= budget.min_psnr_db:
         violations.append(f"image error {error_db:.1f} dB is below {budget.min_psnr_db:g} dB")
+    if budget.min_ssim is not None and not quality.ssim >= budget.min_ssim:
+        violations.append(f"SSIM {quality.ssim:.4f} is below {budget.min_ssim:g}")
+    if budget.max_frechet_loss is not None and quality.frechet_loss is None:
+        violations.append("the Fréchet loss is not known, and the budget bounds it")
+    frechet_loss = 0.0 if quality.frechet_loss is None else quality.frechet_loss
     ceilings: tuple[tuple[str, float, float | None, str], ...] = (
         ("spectrum change", quality.spectrum_db, budget.max_spectrum_db, "dB"),
+        ("Fréchet loss", frechet_loss, budget.max_frechet_loss, "of the original's distance"),
         ("latency", measured.latency_ms.p50, budget.max_latency_ms, "ms"),
         ("peak memory", measured.peak_bytes, budget.max_peak_bytes, "bytes"),
         ("size", size_bytes, budget.max_size_bytes, "bytes"),

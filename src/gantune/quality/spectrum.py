@@ -42,6 +42,15 @@ def power_db(images: Images, *, value_range: float) -> NDArray[np.float64]:
     gives 0 dB throughout. The noise of rounding to 8 bits is added, so that differences far below what a
     picture file can hold do not count.
     """
+    power = _average_rings(mean_power(images, value_range=value_range))
+    return np.asarray(10 * np.log10(power + rounding_noise_power()), dtype=np.float64)
+
+
+def mean_power(images: Images, *, value_range: float) -> NDArray[np.float64]:
+    """Average the windowed power of images [N, C, H, W] over images and channels: [H, W], frequency 0 first.
+
+    White noise of standard deviation `value_range` gives 1 throughout.
+    """
     if images.ndim != 4 or images.size == 0:
         raise UsageError(f"images have shape {list(images.shape)}; they must be [N, C, H, W] and not empty")
     height, width = images.shape[2:]
@@ -49,9 +58,12 @@ def power_db(images: Images, *, value_range: float) -> NDArray[np.float64]:
     power = np.zeros((height, width))
     for image in images:
         power += np.square(np.abs(np.fft.fft2(image * window))).mean(axis=0)
-    power /= len(images) * np.square(window).sum() * value_range**2
-    rounding_noise = (1 / 255) ** 2 / 12
-    return np.asarray(10 * np.log10(_average_rings(power) + rounding_noise), dtype=np.float64)
+    return np.asarray(power / (len(images) * np.square(window).sum() * value_range**2), dtype=np.float64)
+
+
+def rounding_noise_power() -> float:
+    """Give the power of rounding to 8 bits, over the value range squared."""
+    return (1 / 255) ** 2 / 12
 
 
 def _average_rings(power: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,18 +28,20 @@ def ssim(candidate: NDArray[np.floating], reference: NDArray[np.floating], *, va
         candidate.reshape(-1, *candidate.shape[2:]), reference.reshape(-1, *reference.shape[2:]), strict=True
     )
     return float(
-        np.mean([_plane_ssim(a.astype(np.float64), b.astype(np.float64), value_range) for a, b in planes])
+        np.mean([ssim_terms(a.astype(np.float64), b.astype(np.float64), value_range)[0] for a, b in planes])
     )
 
 
-def _plane_ssim(a: Plane, b: Plane, value_range: float) -> float:
+def ssim_terms(a: Plane, b: Plane, value_range: float) -> tuple[float, float]:
+    """Give, for planes [H, W], the mean SSIM and the mean of its contrast-structure factor alone."""
     c1, c2 = (_K1 * value_range) ** 2, (_K2 * value_range) ** 2
     mean_a, mean_b = _smooth(a), _smooth(b)
     variance_a = _smooth(a * a) - mean_a**2
     variance_b = _smooth(b * b) - mean_b**2
     covariance = _smooth(a * b) - mean_a * mean_b
-    likeness = (2 * mean_a * mean_b + c1) * (2 * covariance + c2)
-    return float((likeness / ((mean_a**2 + mean_b**2 + c1) * (variance_a + variance_b + c2))).mean())
+    luminance = (2 * mean_a * mean_b + c1) / (mean_a**2 + mean_b**2 + c1)
+    contrast = (2 * covariance + c2) / (variance_a + variance_b + c2)
+    return float((luminance * contrast).mean()), float(contrast.mean())
 
 
 def _smooth(plane: Plane) -> Plane:
