@@ -66,7 +66,7 @@ def test_onnx_runtime_refuses_bfloat16(tmp_path: Path) -> None:
 
 
 def test_a_torch_artifact_names_the_precision_of_its_weights(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match="apply the transform precision first"):
+    with pytest.raises(UnsupportedError, match="apply the transform precision or fusion first"):
         find_backend("torch").build(prepare("srvgg"), tmp_path / "a", BuildOptions(precision="bf16"))
     half = transforms.precision(prepare("srvgg"), "bf16")
     with pytest.raises(UnsupportedError, match="fp32 was asked for"):

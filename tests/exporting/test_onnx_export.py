@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from gantune.errors import ExportError, UsageError
 from gantune.exporting import ExportOptions, ExportReport, export_onnx
+from gantune.ops import use_implementation
 from gantune.records.interface import InputSpec, OutputSpec
 from gantune.transforms import resampling
 from stylegan_golden import NAMES as STYLEGAN_NAMES
@@ -90,8 +91,9 @@ def test_super_resolution_takes_any_size(tmp_path: Path) -> None:
             assert relative_error(run_file(report.path, {"image": image}), network(image)) <= EXACT
 
 
-def test_modulated_weights_are_refused_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="apply static_modulation before exporting"):
+@pytest.mark.slow
+def test_the_reference_form_with_modulated_weights_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError), use_implementation("reference"):
         export_onnx(build_small("stylegan2"), tmp_path / "network.onnx")
     assert list(tmp_path.iterdir()) == []
 
@@ -134,6 +136,8 @@ def test_a_wrong_option_is_a_usage_error(field: str, value: object) -> None:
         ExportOptions(**{field: value})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # the exporter's own
 @pytest.mark.parametrize("align_corners", [False, True])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 def test_grid_sample_means_the_same_in_every_engine(

@@ -11,6 +11,7 @@ from gantune.exporting.artifact import describe_artifact, new_folder
 from gantune.exporting.torch_program import export_program
 from gantune.networks.contract import Network
 from gantune.records.artifact import Artifact, Engine
+from gantune.transforms.fused_layers import products_of
 
 ENTRY = "network.pt2"
 _DTYPES = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
@@ -37,8 +38,9 @@ def build_program_artifact(
 
 def _check_precision(network: nn.Module, options: BuildOptions) -> None:
     found = {_DTYPES.get(tensor.dtype) for tensor in network.state_dict().values()} - {None}
+    found |= {"bf16" for products in products_of(network) if products != "fp32"}
     if options.precision not in found or (options.precision == "fp32" and found != {"fp32"}):
         raise UnsupportedError(
-            f"A torch artifact in {options.precision} was asked for, and the weights are "
-            f"{sorted(map(str, found))}; apply the transform precision first."
+            f"A torch artifact in {options.precision} was asked for, and the network computes in "
+            f"{sorted(map(str, found))}; apply the transform precision or fusion first."
         )

@@ -24,5 +24,12 @@ def program_steps(family: str, precision: Precision) -> tuple[Step, ...]:
     return (*steps, _transform("layout", memory_format="channels_last"))
 
 
+def fused_steps(family: str, products: str) -> tuple[Step, ...]:
+    """Prepare a network for torch with gantune's own operators, which leave little for the engine to do."""
+    steps = constant_weights(family, "transposed")
+    layout = _transform("layout", memory_format="channels_last")
+    return (*steps, _transform("fusion", products=products), layout)
+
+
 def _transform(name: str, **options: str) -> Step:
     return Step(kind="transform", name=name, options=dict(options))

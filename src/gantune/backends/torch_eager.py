@@ -6,9 +6,13 @@ from torch import nn
 
 from gantune.backends.backend import Backend, BuildOptions, Plan
 from gantune.backends.program_file import build_program_artifact
-from gantune.backends.steps import program_steps
+from gantune.backends.steps import fused_steps, program_steps
 from gantune.networks.contract import Network
+from gantune.ops import styled_convolution
 from gantune.records.artifact import Artifact
+
+# No 3×3 convolution of stride 1, so nothing for the native convolution to compute.
+UNFUSED_FAMILIES = frozenset({"dcgan"})
 
 
 def build(network: Network | nn.Module, out_dir: Path, options: BuildOptions) -> Artifact:
@@ -21,6 +25,12 @@ def _missing() -> str | None:
 
 
 def _plans(family: str) -> tuple[Plan, ...]:
+    if styled_convolution.missing() is None and family not in UNFUSED_FAMILIES:
+        return (
+            Plan("torch-fused-bf16-large", "bf16", fused_steps(family, "bf16_large")),
+            Plan("torch-fused-bf16", "bf16", fused_steps(family, "bf16")),
+            Plan("torch-fused-fp32", "fp32", fused_steps(family, "fp32")),
+        )
     return tuple(
         Plan(f"torch-{precision}", precision, program_steps(family, precision))
         for precision in ("bf16", "fp32")

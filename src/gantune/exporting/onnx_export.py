@@ -88,12 +88,22 @@ def trace_onnx(traced: TracedNetwork, translations: Translations | None = None) 
                 verbose=False,
             )
     except _EXPORTER_ERRORS as error:
-        reason = next(
-            (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-        )
+        reason = first_line(root_cause(error))
         raise ExportError(f"The network cannot be exported to ONNX: {reason}") from error
     assert program is not None
     return program.model_proto
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """Follow the causes of an error to the first one."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its type where it has none."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 @contextlib.contextmanager

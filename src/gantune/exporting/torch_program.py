@@ -10,6 +10,9 @@ from gantune.errors import ExportError, StorageError
 from gantune.exporting.options import ExportOptions
 from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
+from gantune.ops.catalogue import OPERATIONS
+from gantune.ops.choose import AUTOMATIC, use_implementation
+from gantune.transforms.fused_layers import FUSED_LAYERS
 
 _TRACING_ERRORS = (RuntimeError, ValueError, TypeError, AssertionError, KeyError)
 
@@ -24,7 +27,7 @@ def export_program(
     assert isinstance(network, nn.Module)
     traced = TracedNetwork(network, options or ExportOptions()).eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), use_implementation(_implementation(network)):
             program = torch.export.export(
                 traced, traced.example(), dynamic_shapes=(traced.dynamic_shapes(),), strict=False
             )
@@ -42,6 +45,13 @@ def export_program(
     except OSError as error:
         raise StorageError(f"{path} could not be written: {error.strerror}.") from error
     return traced
+
+
+def _implementation(network: nn.Module) -> str:
+    """Put the native forms of the other operations into a program that needs gantune's operators anyway."""
+    is_fused = any(isinstance(module, FUSED_LAYERS) for module in network.modules())
+    is_built = all(form.missing is None for form in (op.find("native") for op in OPERATIONS) if form)
+    return "native" if is_fused and is_built else AUTOMATIC
 
 
 def _check_no_randomness(program: torch.export.ExportedProgram) -> None:

@@ -12,7 +12,7 @@ from gantune.ops.filtered_lrelu import OPERATION as FILTERED_LRELU
 from gantune.ops.styled_convolution import Products, StyledOptions, styled_convolution
 from gantune.transforms.constant_convolution import ConstantConvolution
 from gantune.transforms.static_alias_free import Implementation, StaticAliasFreeLayer
-from gantune.transforms.static_layers import StaticModulatedLayer
+from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLayer
 from gantune.transforms.up_convolution import UpConvolution
 
 P = ParamSpec("P")
@@ -27,6 +27,9 @@ class FusedModulatedLayer(nn.Module):
     def __init__(self, layer: StaticModulatedLayer, *, products: Products) -> None:
         super().__init__()
         self.layer = layer
+        self.resolution = layer.resolution
+        self.use_noise = layer.use_noise
+        self.up = layer.up
         slope = _SLOPES[layer.activation]
         self.register_buffer("slope", None if slope is None else torch.full((layer.out_channels,), slope))
         smooth = None
@@ -90,6 +93,27 @@ def can_fuse(layer: StaticModulatedLayer) -> bool:
     return torch.allclose(torch.outer(plane[1], plane[1]) / plane[1, 1], plane) and split.padding == (0, 0)
 
 
+class FusedToRgbLayer(nn.Module):
+    """A toRGB layer as one matrix product [H·W, C] · [C, 3], without a pass that scales the input."""
+
+    columns: Tensor
+
+    def __init__(self, layer: StaticToRgbLayer) -> None:
+        super().__init__()
+        self.affine = layer.affine
+        self.weight_gain = layer.weight_gain
+        self.conv_clamp = layer.conv_clamp
+        self.bias = layer.bias
+        self.register_buffer("columns", layer.weight.detach()[:, :, 0, 0].t().contiguous())
+
+    def forward(self, x: Tensor, w: Tensor) -> Tensor:
+        """Return the image part [N, img_channels, H, W], planar, for x [N, in_channels, H, W]."""
+        weight = (self.affine(w) * self.weight_gain)[:, :, None] * self.columns
+        pixels = x.permute(0, 2, 3, 1).flatten(1, 2)
+        y = torch.baddbmm(self.bias, pixels, weight).transpose(1, 2).unflatten(2, x.shape[2:]).contiguous()
+        return y if self.conv_clamp is None else y.clamp(-self.conv_clamp, self.conv_clamp)
+
+
 class FusedAliasFreeLayer(nn.Module):
     """StyleGAN3's layer with the native filtered leaky ReLU, behind a native convolution where it is 3×3."""
 
@@ -137,3 +161,12 @@ class FusedConvolution(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return activation(conv(x) + bias)."""
         return styled_convolution(x, self.weight, replace(self.options, bias=self.bias, slope=self.slope))
+
+
+FUSED_LAYERS = (FusedModulatedLayer, FusedToRgbLayer, FusedAliasFreeLayer, FusedConvolution)
+
+
+def products_of(network: nn.Module) -> set[Products]:
+    """Say how the fused layers of a network multiply; empty where none is fused."""
+    options = (getattr(module, "options", None) for module in network.modules())
+    return {found.products for found in options if isinstance(found, StyledOptions)}

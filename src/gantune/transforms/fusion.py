@@ -12,16 +12,18 @@ from gantune.transforms.fused_layers import (
     FusedAliasFreeLayer,
     FusedConvolution,
     FusedModulatedLayer,
+    FusedToRgbLayer,
     can_fuse,
 )
 from gantune.transforms.module_tree import NetworkT, copy_network, replace_modules
 from gantune.transforms.static_alias_free import StaticAliasFreeLayer
-from gantune.transforms.static_layers import StaticModulatedLayer
+from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLayer
 
 Mode = Literal["fp32", "mixed", "bf16", "bf16_large"]
 MODES: tuple[Mode, ...] = ("fp32", "mixed", "bf16", "bf16_large")
 # Below, a direct convolution is faster: the transformed weights are four times as many bytes (measured).
 SMALLEST_SIZE = 16
+MOST_SMALL_TILES = 32
 
 
 def fusion(network: NetworkT, products: Mode = "fp32") -> NetworkT:
@@ -35,19 +37,19 @@ def fusion(network: NetworkT, products: Mode = "fp32") -> NetworkT:
         raise UsageError(f"There are no products {products!r}; there are: {', '.join(MODES)}.")
     copied = copy_network(network)
     assert isinstance(copied, nn.Module)
-    everywhere: Products = "fp32" if products == "mixed" else products
-    upsampling: Products = "bf16" if products == "mixed" else products
-    count = _fuse_bodies(copied, products=everywhere)
+    count = _fuse_bodies(copied, products=_products(products))
 
     def fuse(module: nn.Module) -> nn.Module | None:
         if isinstance(module, StaticModulatedLayer):
             if module.resolution < SMALLEST_SIZE or not can_fuse(module):
                 return None
-            return FusedModulatedLayer(module, products=upsampling if module.up == 2 else everywhere)
+            return FusedModulatedLayer(module, products=_products_of(products, module))
+        if isinstance(module, StaticToRgbLayer):
+            return FusedToRgbLayer(module)
         if isinstance(module, StaticAliasFreeLayer):
-            return FusedAliasFreeLayer(module, products=everywhere)
+            return FusedAliasFreeLayer(module, products=_products(products))
         if isinstance(module, nn.Conv2d) and _is_plain(module):
-            return FusedConvolution(module, None, products=everywhere)
+            return FusedConvolution(module, None, products=_products(products))
         return None
 
     if count + replace_modules(copied, fuse) == 0:
@@ -56,6 +58,17 @@ def fusion(network: NetworkT, products: Mode = "fp32") -> NetworkT:
             "static_modulation first, or leave fusion out."
         )
     return copied
+
+
+def _products(mode: Mode) -> Products:
+    return "fp32" if mode == "mixed" else mode
+
+
+def _products_of(mode: Mode, layer: StaticModulatedLayer) -> Products:
+    """Choose by layer: in a small one most bytes are transformed weights, and small tiles have fewer."""
+    if mode == "mixed":
+        return "bf16" if layer.up == 2 else "fp32"
+    return "bf16" if mode == "bf16_large" and layer.resolution <= MOST_SMALL_TILES else mode
 
 
 def _fuse_bodies(network: nn.Module, *, products: Products) -> int:

@@ -41,6 +41,7 @@ class _SmoothRequest(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ["noise_stride", "N", "K", "H", "W"]),
         ("taps", ctypes.c_float * 3),
         ("clamp", ctypes.c_float),
+        ("is_half", ctypes.c_int32),
     )
 
 
@@ -75,10 +76,19 @@ def _run(
         _convolve(x, y, weight, plain, styles, padding, after)
         return y
     N, K, height, width = y.shape
-    phases = torch.empty(N, K, height + 2, width + 2, memory_format=torch.channels_last)
+    dtype = torch.bfloat16 if phased.is_half else torch.float32
+    phases = torch.empty(N, K, height + 2, width + 2, dtype=dtype, memory_format=torch.channels_last)
     _convolve(x, phases, weight, phased, styles, 1, {"clamp": inf})
     request = _SmoothRequest(
-        x=phases.data_ptr(), y=y.data_ptr(), N=N, K=K, H=height, W=width, taps=tuple(smooth), **after
+        is_half=phased.is_half,
+        x=phases.data_ptr(),
+        y=y.data_ptr(),
+        N=N,
+        K=K,
+        H=height,
+        W=width,
+        taps=tuple(smooth),
+        **after,
     )
     load().smooth(request, torch.get_num_threads())
     return y

@@ -1,4 +1,4 @@
-"""Run a program saved by torch.export, as it is or through torch.compile."""
+"""Run a program saved by torch.export, as it is or through torch.compile, on the CPU or a GPU."""
 
 from pathlib import Path
 from typing import cast
@@ -6,10 +6,13 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.export.passes import move_to_device_pass
 
 from gantune.errors import CheckpointError
 from gantune.records.artifact import Artifact
+from gantune.runtime.engines.device_program import DeviceProgram, find_cuda
 from gantune.runtime.engines.session import Session, summarize_precisions
+from gantune.runtime.engines.torch_options import read_torch_options
 from gantune.runtime.inputs import Arrays
 
 _PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "linear", "matmul"}
@@ -25,17 +28,26 @@ _PRECISIONS = {
 class _TorchSession:
     def __init__(self, artifact: Artifact, path: Path, threads: int | None) -> None:
         # The program may call gantune's operators, which register themselves when imported.
-        import gantune.ops  # noqa: F401
+        import gantune.ops.styled_convolution  # noqa: F401
 
         if threads is not None:
             torch.set_num_threads(threads)
+        options = read_torch_options(artifact)
+        device = find_cuda() if options.device == "cuda" else None
         self._program = torch.export.load(path)
+        if device is not None:
+            self._program = move_to_device_pass(self._program, str(device))
         self._names = [spec.name for spec in artifact.inputs]
         module = self._program.module(check_guards=False)
         self._call = torch.compile(module) if artifact.engine == "torch_compile" else module
+        self._on_device = None
+        if device is not None:
+            self._on_device = DeviceProgram(self._call, names=self._names, device=device, options=options)
 
     @torch.inference_mode()
     def run(self, inputs: Arrays) -> NDArray[np.float32]:
+        if self._on_device is not None:
+            return self._on_device.run(inputs)
         output = self._call(*(torch.from_numpy(inputs[name]) for name in self._names))
         return cast(NDArray[np.float32], output.numpy())
 
@@ -44,9 +56,18 @@ class _TorchSession:
         found: list[str] = []
         for node in self._program.graph.nodes:
             if node.op == "call_function" and _is_dense(str(node.target)):
-                dtype = node.args[0].meta["val"].dtype
-                found.append(_PRECISIONS.get(dtype, str(dtype)))
+                found.append(_precision_of(node))
         return summarize_precisions(found)
+
+
+def _precision_of(node: torch.fx.Node) -> str:
+    if "styled_convolution" in str(node.target):
+        # Its tensors are float32; what it multiplies in is its last argument: fp32, bf16, bf16_large.
+        return str(node.args[-1]).partition("_")[0]
+    tensor = node.args[0]
+    assert isinstance(tensor, torch.fx.Node)
+    dtype = tensor.meta["val"].dtype
+    return _PRECISIONS.get(dtype, str(dtype))
 
 
 def _is_dense(target: str) -> bool:

@@ -19,7 +19,8 @@ enum WinogradForm : int32_t {
 
 struct WinogradRequest {
   const float* x;          // [N, H, W, C]
-  float* y;                // [N, out_h, out_w, K]; of the phases: [N, 2H + 2, 2W + 2, K], before the filter
+  void* y;                 // [N, out_h, out_w, K]; of the phases: [N, 2H + 2, 2W + 2, K], before the filter,
+                           // and then bfloat16 where the products are
   const void* weight;
   const float* scale_in;   // [N, C] or null
   const float* scale_out;  // [N, K] or null
@@ -42,9 +43,10 @@ struct WinogradPlan {
   int64_t scratch_floats;
 };
 
-// The separable three-tap filter behind the phases, then the rest of the layer; x is [N, H + 2, W + 2, K].
+// The separable three-tap filter behind the phases, then the rest of the layer; x is [N, H + 2, W + 2, K], bfloat16
+// where `is_half`.
 struct SmoothRequest {
-  const float* x;
+  const void* x;
   float* y;                // [N, H, W, K]
   const float* scale_out;
   const float* bias;
@@ -54,4 +56,5 @@ struct SmoothRequest {
   int64_t N, K, H, W;
   float taps[3];
   float clamp;
+  int32_t is_half;
 };

@@ -26,21 +26,29 @@ struct Finish {
     low = broadcast(-q.clamp);
     noise = q.noise ? q.noise + n * q.noise_stride : nullptr;
   }
-  GANTUNE_INLINE void operator()(Vec v, int64_t position, float* y) const {
+  template <class Y>
+  GANTUNE_INLINE void operator()(Vec v, int64_t position, Y* y) const {
     v = v * scale + bias;
     if (noise) v += noise[position];
     if (activates) v = v < 0.0f ? slope * v : v;
     v = at_least(low, at_most(high, v));
-    if (count == V) store(y, v); else store_some(y, v, count);
+    if (count == V) store_from_float(y, v); else store_some(y, v, count);
   }
 };
 
-GANTUNE_INLINE void store_transformed(float* p, Vec v) { store(p, v); }
-GANTUNE_INLINE void store_transformed(uint16_t* p, Vec v) { store_from_float(p, v); }
+template <bool>
+struct ResultType {
+  typedef float Type;
+};
+template <>
+struct ResultType<true> {
+  typedef uint16_t Type;
+};
 
 template <class Points, int TILE, int PHASES, class T>
 struct WinogradBlock {
   static constexpr int SIZE = Points::SIZE, FREQUENCIES = SIZE * SIZE;
+  typedef typename ResultType<PHASES == 4 && sizeof(T) == 2>::Type Result;
   const WinogradPlan& plan;
   const WinogradRequest& q;
   int64_t first, count;
@@ -79,7 +87,7 @@ struct WinogradBlock {
         Vec column[SIZE];
         Points::input(&rows[0][j], SIZE, column);
         T* out = input + (j * plan.block + t) * plan.padded_c + c;
-        unrolled<SIZE>(GANTUNE_EACH(i) { store_transformed(out + i * SIZE * plan.block * plan.padded_c, column[i]); });
+        unrolled<SIZE>(GANTUNE_EACH(i) { store_from_float(out + i * SIZE * plan.block * plan.padded_c, column[i]); });
       }
     }
   }
@@ -105,7 +113,7 @@ struct WinogradBlock {
       const int64_t row = top + i * STEP;
       for (int j = 0; j < TILE && left + j * STEP < q.out_w; ++j) {
         const int64_t position = row * q.out_w + left + j * STEP;
-        finish(r[j], position, q.y + (at.n * q.out_h * q.out_w + position) * q.K + k);
+        finish(r[j], position, static_cast<Result*>(q.y) + (at.n * q.out_h * q.out_w + position) * q.K + k);
       }
     }
   }
@@ -167,15 +175,17 @@ WinogradPlan plan_winograd(const WinogradRequest& q, int64_t most_tiles, int num
 }
 
 // One row of the result.
-void smooth_row(const SmoothRequest& q, int64_t item) {
-  const int64_t n = item / q.H, row = item % q.H, width = q.W + 2, pixel = q.K;
-  const float* above = q.x + (n * (q.H + 2) + row) * width * pixel;
-  const int64_t line = width * pixel;
+template <class X>
+void smooth_row_of(const SmoothRequest& q, int64_t item) {
+  const int64_t n = item / q.H, row = item % q.H, line = (q.W + 2) * q.K;
+  const X* above = static_cast<const X*>(q.x) + (n * (q.H + 2) + row) * line;
   for (int64_t k = 0; k < q.K; k += V) {
     const Finish finish(q, n, k);
     const auto column = [&](int64_t x) __attribute__((always_inline)) {
-      const float* p = above + x * pixel + k;
-      if (finish.count == V) return q.taps[0] * load(p) + q.taps[1] * load(p + line) + q.taps[2] * load(p + 2 * line);
+      const X* p = above + x * q.K + k;
+      if (finish.count == V)
+        return q.taps[0] * load_as_float(p) + q.taps[1] * load_as_float(p + line) +
+               q.taps[2] * load_as_float(p + 2 * line);
       return q.taps[0] * load_some(p, finish.count) + q.taps[1] * load_some(p + line, finish.count) +
              q.taps[2] * load_some(p + 2 * line, finish.count);
     };
@@ -184,11 +194,16 @@ void smooth_row(const SmoothRequest& q, int64_t item) {
       const Vec after = column(x + 2);
       const int64_t position = row * q.W + x;
       finish(q.taps[0] * before + q.taps[1] * here + q.taps[2] * after, position,
-             q.y + (n * q.H * q.W + position) * pixel + k);
+             q.y + (n * q.H * q.W + position) * q.K + k);
       before = here;
       here = after;
     }
   }
+}
+
+void smooth_row(const SmoothRequest& q, int64_t item) {
+  if (q.is_half) smooth_row_of<uint16_t>(q, item);
+  else smooth_row_of<float>(q, item);
 }
 
 }  // namespace
