@@ -1,4 +1,4 @@
-"""Run an ONNX artifact with ONNX Runtime on the CPU."""
+"""Run an ONNX artifact with ONNX Runtime: on the CPU, or on a GPU by its CUDA or TensorRT provider."""
 
 import json
 import tempfile
@@ -9,7 +9,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf, NotImplemented
 
-from gantune.errors import CheckpointError
+from gantune.errors import CheckpointError, UnavailableError
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.session import Session, summarize_precisions
 from gantune.runtime.inputs import Arrays
@@ -20,6 +20,12 @@ _GRAPH_LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+# What TensorRT cannot run goes to CUDA, and what CUDA cannot run to the CPU.
+_PROVIDERS = {
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
+    "tensorrt": ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"],
 }
 _LOAD_ERRORS = (Fail, InvalidGraph, InvalidProtobuf, NotImplemented)
 _DENSE_WORDS = ("Conv", "MatMul", "Gemm")
@@ -32,7 +38,7 @@ class _OnnxRuntimeSession:
         self._path = path
         self._threads = threads
         self._session = onnxruntime.InferenceSession(
-            str(path), session_options(artifact, threads), providers=["CPUExecutionProvider"]
+            str(path), session_options(artifact, threads), providers=choose_providers(artifact)
         )
 
     def run(self, inputs: Arrays) -> NDArray[np.float32]:
@@ -46,7 +52,7 @@ class _OnnxRuntimeSession:
         with tempfile.TemporaryDirectory() as folder:
             options.profile_file_prefix = str(Path(folder) / "profile")
             session = onnxruntime.InferenceSession(
-                str(self._path), options, providers=["CPUExecutionProvider"]
+                str(self._path), options, providers=choose_providers(self._artifact)
             )
             session.run(None, draw_inputs(self._artifact.inputs, 1, 0))
             events = json.loads(Path(session.end_profiling()).read_text())
@@ -60,6 +66,24 @@ def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Se
     except _LOAD_ERRORS as error:
         reason = str(error).strip().splitlines()[0]
         raise CheckpointError(f"ONNX Runtime refuses {directory / artifact.entry}: {reason}") from error
+
+
+def choose_providers(artifact: Artifact) -> list[str]:
+    """List the providers for the artifact's option `provider` (cpu, cuda or tensorrt), first choice first.
+
+    Raises UnavailableError where the installed ONNX Runtime lacks it: it would silently run on the CPU.
+    """
+    name = str(artifact.options.get("provider", "cpu"))
+    if name not in _PROVIDERS:
+        raise CheckpointError(f"option provider is {name!r}; it must be one of {', '.join(_PROVIDERS)}")
+    wanted = _PROVIDERS[name]
+    here = onnxruntime.get_available_providers()
+    if wanted[0] not in here:
+        raise UnavailableError(
+            f"the artifact asks for ONNX Runtime's {wanted[0]}, and here are {', '.join(here)}: "
+            "pip install onnxruntime-gpu (with TensorRT for tensorrt), or build it with provider=cpu"
+        )
+    return [provider for provider in wanted if provider in here]
 
 
 def session_options(artifact: Artifact, threads: int | None) -> onnxruntime.SessionOptions:
