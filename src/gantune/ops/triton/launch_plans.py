@@ -4,9 +4,11 @@ Every block size is a power of two, because Triton's tensors are. Plans are cach
 same few again and again.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from typing import Generic, TypeVar
 
 from gantune.ops.triton.device_facts import DeviceFacts
 
@@ -88,6 +90,19 @@ class Stage:
     terms: int
 
 
+Plan = TypeVar("Plan", BandPlan, MiddlePlan)
+
+
+@dataclass(frozen=True)
+class _Candidate(Generic[Plan]):
+    """A plan with what decides: channels side by side, shared memory at most, and cost."""
+
+    plan: Plan
+    block_c: int
+    shared_bytes: int
+    cost: float
+
+
 @lru_cache(maxsize=4096)
 def plan_pointwise(rows: int, columns: int, facts: DeviceFacts) -> PointwisePlan:
     """Plan one pass over memory of `rows` × `columns` elements."""
@@ -128,22 +143,20 @@ def plan_band(
 
     `stages` gives up, down and taps along y and x; `element_bytes` is the size of what is computed with.
     """
-    found: list[tuple[float, BandPlan]] = []
+    found: list[_Candidate[BandPlan]] = []
     for block_c, size in product(_channel_blocks(shape[1], is_channels_last), MIDDLE_SIZES):
         out_y, out_x = (min(size, max(SMALLEST_PRODUCT, round_up(extent))) for extent in shape[2:])
         in_y, in_x = _samples_read(out_y, *stages[0]), _samples_read(out_x, *stages[1])
         largest = block_c * max(in_y, out_y) * max(in_x, out_x)
-        matrices = in_x * out_x + in_y * out_y
-        if found and _product_bytes(matrices, largest, element_bytes) > facts.shared_memory_bytes:
-            continue
+        shared_bytes = element_bytes * (2 * (in_x * out_x + in_y * out_y) + 3 * largest)
         tiles = (divide_up(shape[2], out_y), divide_up(shape[3], out_x))
         units, num_programs = _group_planes(shape[0] * divide_up(shape[1], block_c), tiles, facts)
         macs = terms * block_c * out_x * in_y * (in_x + out_y)
         plan = BandPlan(
             (in_y, in_x), (out_y, out_x), block_c, units, tiles, num_programs, _num_warps(largest // 2)
         )
-        found.append((_cost(num_programs, units, macs, facts), plan))
-    return min(found, key=lambda item: item[0])[1]
+        found.append(_Candidate(plan, block_c, shared_bytes, _cost(num_programs, units, macs, facts)))
+    return _choose(found, facts, is_channels_last=is_channels_last)
 
 
 @lru_cache(maxsize=4096)
@@ -162,7 +175,7 @@ def plan_middle(
     The larger the upsampled middle of a tile, the greater its share that is used.
     """
     last = up if is_gradient else down
-    found: list[tuple[float, MiddlePlan]] = []
+    found: list[_Candidate[MiddlePlan]] = []
     for block_c, middle in product(_channel_blocks(shape[1], is_channels_last), MIDDLE_SIZES):
         used = (middle - last.taps) // last.factor + 1
         if used < 1:
@@ -172,8 +185,7 @@ def plan_middle(
         gradient_size = _samples_read(middle, down.factor, 1, down.taps) if is_gradient else 0
         matrices = 2 * middle * (in_size + out_size + gradient_size)
         largest = block_c * middle * max(middle, in_size, gradient_size)
-        if found and _product_bytes(matrices, largest, element_bytes) > facts.shared_memory_bytes:
-            continue
+        shared_bytes = element_bytes * (2 * matrices + 7 * largest)
         tiles = (divide_up(shape[2], used), divide_up(shape[3], used))
         units, num_programs = _group_planes(shape[0] * divide_up(shape[1], block_c), tiles, facts)
         macs = block_c * _middle_macs(in_size, middle, out_size, gradient_size, up, down)
@@ -181,8 +193,8 @@ def plan_middle(
             in_size, middle, out_size, used, gradient_size, block_c, units, tiles, num_programs,
             _num_warps(middle * middle * block_c // 2),
         )  # fmt: skip
-        found.append((_cost(num_programs, units, macs, facts), plan))
-    return min(found, key=lambda item: item[0])[1]
+        found.append(_Candidate(plan, block_c, shared_bytes, _cost(num_programs, units, macs, facts)))
+    return _choose(found, facts, is_channels_last=is_channels_last)
 
 
 def round_up(size: int) -> int:
@@ -212,20 +224,25 @@ def _samples_read(out_size: int, up: int, down: int, taps: int) -> int:
 
 
 def _channel_blocks(channels: int, is_channels_last: bool) -> tuple[int, ...]:
-    """List the numbers of channels that a tile may hold: as many as a sector, or any power of two."""
-    most = min(round_up(channels), MOST_CHANNELS)
-    if is_channels_last:
-        return (min(CHANNELS_LAST_BLOCK, most),)
+    """List the numbers of channels that a tile may hold: powers of two, at most a sector of neighbors."""
+    most = min(round_up(channels), CHANNELS_LAST_BLOCK if is_channels_last else MOST_CHANNELS)
     return tuple(1 << power for power in range(most.bit_length()))
 
 
-def _product_bytes(matrices: int, largest: int, element_bytes: int) -> int:
-    """Bound the shared memory of band products, from elements of all matrices and of the largest tile.
+def _choose(found: Sequence["_Candidate[Plan]"], facts: DeviceFacts, *, is_channels_last: bool) -> Plan:
+    """Return the fastest plan that fits shared memory, among those that read whole sectors if any does.
 
-    Fitted from above to what the compiler reports for the official layers: matrices stay there as two
-    parts each, the largest tile less than seven times. `tests/ops/triton/test_compiling.py` holds it to that.
+    The bounds on shared memory are fitted from above to what the compiler reports for the official layers:
+    matrices stay there as two parts each, the largest tile three or seven times.
+    `tests/ops/triton/test_compiling.py` holds them to that.
     """
-    return element_bytes * (2 * matrices + 7 * largest)
+    fitting = [item for item in found if item.shared_bytes <= facts.shared_memory_bytes]
+    if not fitting:
+        return min(found, key=lambda item: item.shared_bytes).plan
+    if is_channels_last:
+        most = max(item.block_c for item in fitting)
+        fitting = [item for item in fitting if item.block_c == most]
+    return min(fitting, key=lambda item: item.cost).plan
 
 
 def _group_planes(planes: int, tiles: tuple[int, int], facts: DeviceFacts) -> tuple[int, int]:
