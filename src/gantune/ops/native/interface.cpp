@@ -88,3 +88,7 @@ GANTUNE_EXPORT int gantune_pointwise(const PointwiseRequest* request, int instru
   });
   return 0;
 }
+
+GANTUNE_EXPORT int gantune_structure_size(int which) {
+  return which == 0 ? int(sizeof(FilterRequest)) : int(sizeof(PointwiseRequest));
+}
