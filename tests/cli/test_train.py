@@ -39,7 +39,7 @@ def test_a_run_ends_with_its_snapshot(tmp_path):
     [
         (("--data", "missing.zip"), 3, "neither a folder nor a readable ZIP"),
         (("--data", "data.zip", "--glr", "0"), 2, "g_lr"),
-        (("--data", "data.zip", "--resume", "."), 2, "Start it anew"),
+        (("--data", "data.zip", "--resume", ".", *SMALL), 2, "Start it anew"),
         (("--data", "data.zip", "--batch", "6", "--kimg", "0.006", *SMALL[2:]), 2, "does not split"),
     ],
 )

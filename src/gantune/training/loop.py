@@ -90,6 +90,8 @@ def train(
     dataset = open_data(request)
     recipe, speed = request.recipe, request.speed
     images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
+    if request.resume is not None and request.resume.is_dir():
+        find_state(request.resume)
     if speed.probe_memory:
         probe = probe_phases(recipe, speed, images, peers=peers)
         on_progress(describe_probe(probe))

@@ -89,7 +89,8 @@ def check_memory(probe: Probe) -> None:
     if probe.peak_bytes > _RESERVE * free:
         raise UnavailableError(
             f"A batch of {probe.batch} needs {probe.peak_bytes / 2**30:.1f} GiB, in the phase "
-            f"{probe.worst.name}; {free / 2**30:.1f} GiB are free. Take a smaller --batch, or --accumulation 2 or more."
+            f"{probe.worst.name}; {free / 2**30:.1f} GiB are free. Take a smaller --batch, or a larger "
+            "--accumulation."
         )
 
 
