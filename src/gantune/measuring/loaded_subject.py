@@ -77,6 +77,8 @@ class _Network:
         if threads is not None:
             torch.set_num_threads(threads)
         self._network = _build(source)
+        if isinstance(source, CheckpointSource) and source.is_channels_last:
+            self._network = self._network.to(memory_format=torch.channels_last)
         self._implementation = source.implementation
         self.inputs: tuple[InputSpec, ...] = self._network.inputs  # type: ignore[assignment]
         self.allocator: str | None = None

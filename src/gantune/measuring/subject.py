@@ -19,13 +19,17 @@ class ArtifactSource(BaseModel):
 
 
 class CheckpointSource(BaseModel):
-    """The generator of a checkpoint, run by torch in one form of gantune's operations."""
+    """The generator of a checkpoint, run by torch in one form of gantune's operations.
+
+    With `is_channels_last` its weights, and so its activations, are channels-last.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     kind: Literal["checkpoint"] = "checkpoint"
     path: Path
     implementation: str = "reference"
+    is_channels_last: bool = False
 
 
 class FamilySource(BaseModel):

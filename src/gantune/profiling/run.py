@@ -1,6 +1,7 @@
 """Profile something, and leave the results in a folder."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gantune.errors import StorageError
 from gantune.profiling.chrome import write_chrome_trace
@@ -12,6 +13,9 @@ from gantune.profiling.trace import read_trace
 from gantune.records.profile import Profile
 from gantune.reporting.profile_page import write_profile_page
 
+if TYPE_CHECKING:
+    from gantune.profiling.network_profile import NetworkProfileOptions
+
 
 def profile_trace(path: Path, *, command: str, out: Path | None = None, overwrite: bool = False) -> Profile:
     """Read a trace, diagnose it, and write the results to `out` where it is given.
@@ -22,6 +26,25 @@ def profile_trace(path: Path, *, command: str, out: Path | None = None, overwrit
         check_folder(out, overwrite=overwrite)
     scene = see(read_trace(path))
     found = summarize(scene, source=path.name, command=command)
+    if out is not None:
+        write_results(found, scene, out)
+    return found
+
+
+def profile_checkpoint(
+    path: Path,
+    options: "NetworkProfileOptions",
+    *,
+    command: str,
+    out: Path | None = None,
+    overwrite: bool = False,
+) -> Profile:
+    """Profile the generator of a checkpoint, and write the results to `out` where it is given."""
+    if out is not None:
+        check_folder(out, overwrite=overwrite)
+    from gantune.profiling.network_profile import profile_network
+
+    found, scene = profile_network(path, options, command=command)
     if out is not None:
         write_results(found, scene, out)
     return found

@@ -1,0 +1,74 @@
+"""Remedies for a network's inference that can be tried here, each alone, in a fresh process."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gantune.machine import TUNED_ALLOCATOR, is_glibc
+from gantune.measuring import CheckpointSource, ComparisonOptions, Subject, compare_subjects
+from gantune.records.candidate import Interval
+from gantune.records.measurement import Comparison
+from gantune.records.profile import FindingKind
+
+AS_IS = "as_is"
+# A gain whose lower end does not exceed this is no reason to change anything.
+MIN_GAIN = 1.05
+BATCHES = (1, 4)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of how the network runs, and the finding whose remedy it is."""
+
+    name: str
+    kind: FindingKind
+    subject: Subject
+    advice: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What trying the remedies gave: the comparison, and images/s at a larger batch over those at one."""
+
+    comparison: Comparison
+    remedies: tuple[Remedy, ...]
+
+    def gain(self, remedy: Remedy) -> Interval | None:
+        """Give the paired speedup of a remedy, or None where it failed."""
+        return self.comparison.speedups.get(remedy.name, {}).get(AS_IS)
+
+
+def list_remedies(path: Path, *, threads: int, num_cores: int) -> tuple[Remedy, ...]:
+    """List what can be tried on a checkpoint: allocator, operations, layout, threads."""
+
+    def subject(name: str, count: int = threads, **environment: str) -> Subject:
+        source = CheckpointSource(
+            path=path,
+            implementation="auto" if name == "operations" else "reference",
+            is_channels_last=name == "layout",
+        )
+        return Subject(name=name, source=source, threads=count, environment=environment)
+
+    found = []
+    if is_glibc():
+        settings = " ".join(f"{name}={value}" for name, value in TUNED_ALLOCATOR.items())
+        advice = f"Start the process with {settings}, or load artifacts with tune_allocator=True."
+        found.append(Remedy("allocator", "allocator", subject("allocator", **TUNED_ALLOCATOR), advice))
+    advice = "Use gantune.ops (or gantune.ops.install() under an existing checkout)."
+    found.append(Remedy("operations", "reference_ops", subject("operations"), advice))
+    advice = "network.to(memory_format=torch.channels_last), and the inputs alike."
+    found.append(Remedy("layout", "memory_layout", subject("layout"), advice))
+    for count in sorted({1, num_cores} - {threads}):
+        name = f"{count} threads" if count > 1 else "1 thread"
+        advice = f"torch.set_num_threads({count}), or OMP_NUM_THREADS={count}."
+        found.append(Remedy(name, "threads", subject(name, count), advice))
+    return tuple(found)
+
+
+def try_remedies(
+    path: Path, *, threads: int, num_cores: int, options: ComparisonOptions, is_tried: bool = True
+) -> Trial:
+    """Measure the network as it is, and with each remedy alone, in interleaved rounds."""
+    remedies = list_remedies(path, threads=threads, num_cores=num_cores) if is_tried else ()
+    as_is = Subject(name=AS_IS, source=CheckpointSource(path=path), threads=threads)
+    comparison = compare_subjects([as_is, *(remedy.subject for remedy in remedies)], options)
+    return Trial(comparison, remedies)
