@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from gantune.networks.stylegan2_synthesis import NoiseMode
 from gantune.ops.choose import Operation
 from gantune.ops.filtered_lrelu import OPERATION as FILTERED_LRELU
-from gantune.ops.styled_convolution import Products, StyledOptions, styled_convolution
+from gantune.ops.styled_convolution import Products, StyledOptions, project_pixels, styled_convolution
 from gantune.transforms.constant_convolution import ConstantConvolution
 from gantune.transforms.static_alias_free import Implementation, StaticAliasFreeLayer
 from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLayer
@@ -94,9 +94,9 @@ def can_fuse(layer: StaticModulatedLayer) -> bool:
 
 
 class FusedToRgbLayer(nn.Module):
-    """A toRGB layer as one matrix product [H·W, C] · [C, 3], without a pass that scales the input."""
+    """A toRGB layer as one projection of every pixel, without a pass that scales the input."""
 
-    columns: Tensor
+    rows: Tensor
 
     def __init__(self, layer: StaticToRgbLayer) -> None:
         super().__init__()
@@ -104,14 +104,12 @@ class FusedToRgbLayer(nn.Module):
         self.weight_gain = layer.weight_gain
         self.conv_clamp = layer.conv_clamp
         self.bias = layer.bias
-        self.register_buffer("columns", layer.weight.detach()[:, :, 0, 0].t().contiguous())
+        self.register_buffer("rows", layer.weight.detach()[:, :, 0, 0].contiguous())
 
     def forward(self, x: Tensor, w: Tensor) -> Tensor:
         """Return the image part [N, img_channels, H, W], planar, for x [N, in_channels, H, W]."""
-        weight = (self.affine(w) * self.weight_gain)[:, :, None] * self.columns
-        pixels = x.permute(0, 2, 3, 1).flatten(1, 2)
-        y = torch.baddbmm(self.bias, pixels, weight).transpose(1, 2).unflatten(2, x.shape[2:]).contiguous()
-        return y if self.conv_clamp is None else y.clamp(-self.conv_clamp, self.conv_clamp)
+        weight = (self.affine(w) * self.weight_gain)[:, None, :] * self.rows
+        return project_pixels(x, weight, self.bias, self.conv_clamp)
 
 
 class FusedAliasFreeLayer(nn.Module):

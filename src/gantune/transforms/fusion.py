@@ -21,7 +21,7 @@ from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLa
 
 Mode = Literal["fp32", "mixed", "bf16", "bf16_large"]
 MODES: tuple[Mode, ...] = ("fp32", "mixed", "bf16", "bf16_large")
-# Below, a direct convolution is faster: the transformed weights are four times as many bytes (measured).
+# Below, a direct float32 convolution is faster: transformed weights are four times as many bytes (measured).
 SMALLEST_SIZE = 16
 MOST_SMALL_TILES = 32
 
@@ -41,9 +41,9 @@ def fusion(network: NetworkT, products: Mode = "fp32") -> NetworkT:
 
     def fuse(module: nn.Module) -> nn.Module | None:
         if isinstance(module, StaticModulatedLayer):
-            if module.resolution < SMALLEST_SIZE or not can_fuse(module):
-                return None
-            return FusedModulatedLayer(module, products=_products_of(products, module))
+            of_layer = _products_of(products, module)
+            is_tiny = module.resolution < SMALLEST_SIZE and of_layer == "fp32"
+            return None if is_tiny or not can_fuse(module) else FusedModulatedLayer(module, products=of_layer)
         if isinstance(module, StaticToRgbLayer):
             return FusedToRgbLayer(module)
         if isinstance(module, StaticAliasFreeLayer):

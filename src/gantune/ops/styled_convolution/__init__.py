@@ -17,9 +17,18 @@ from gantune.errors import UnsupportedError
 from gantune.ops.styled_convolution import native  # noqa: F401  (registers the operator)
 from gantune.ops.styled_convolution.library import missing
 from gantune.ops.styled_convolution.options import Products, StyledOptions
+from gantune.ops.styled_convolution.projection import project_pixels, project_pixels_reference
 from gantune.ops.styled_convolution.reference import styled_convolution_reference
 
-__all__ = ["Products", "StyledOptions", "missing", "styled_convolution", "styled_convolution_reference"]
+__all__ = [
+    "Products",
+    "StyledOptions",
+    "missing",
+    "project_pixels",
+    "project_pixels_reference",
+    "styled_convolution",
+    "styled_convolution_reference",
+]
 
 
 def styled_convolution(x: Tensor, weight: Tensor, options: StyledOptions) -> Tensor:

@@ -45,6 +45,10 @@ class Library:
         """Run a `SmoothRequest`."""
         self._handle.gantune_smooth(ctypes.byref(request), num_threads)
 
+    def project(self, request: ctypes.Structure, num_threads: int) -> None:
+        """Run a `ProjectionRequest`."""
+        self._handle.gantune_project(ctypes.byref(request), num_threads)
+
 
 def missing() -> str | None:
     """Return None where the kernels can be compiled here, else the reason."""

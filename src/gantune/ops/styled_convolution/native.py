@@ -18,7 +18,7 @@ _SCHEMA = (
     "styled_convolution(Tensor x, Tensor weight, Tensor? scale_in, Tensor? scale_out, Tensor? noise, "
     "Tensor? bias, Tensor? slope, int padding, float[]? smooth, float? clamp, str products) -> Tensor"
 )
-_LIBRARY = torch.library.Library("gantune", "FRAGMENT")  # type: ignore[no-untyped-call]
+LIBRARY = torch.library.Library("gantune", "FRAGMENT")  # type: ignore[no-untyped-call]
 _packed: dict[tuple[int, int, int], tuple["weakref.ref[Tensor]", Tensor]] = {}
 
 
@@ -161,6 +161,6 @@ def _address(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-_LIBRARY.define(_SCHEMA)  # type: ignore[no-untyped-call]
-_LIBRARY.impl("styled_convolution", _run, "CPU")  # type: ignore[no-untyped-call]
-torch.library.register_fake("gantune::styled_convolution", _fake, lib=_LIBRARY)
+LIBRARY.define(_SCHEMA)  # type: ignore[no-untyped-call]
+LIBRARY.impl("styled_convolution", _run, "CPU")  # type: ignore[no-untyped-call]
+torch.library.register_fake("gantune::styled_convolution", _fake, lib=LIBRARY)

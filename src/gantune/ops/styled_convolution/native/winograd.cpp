@@ -4,6 +4,7 @@
 #elif defined(__AVX2__) && defined(__FMA__)
 #define GANTUNE_AVX2 1
 #endif
+#include "projection_row.h"
 #include "thread_pool.h"
 #include "winograd_tile.h"
 
@@ -19,4 +20,8 @@ GANTUNE_EXPORT void gantune_winograd(const WinogradRequest* request, int64_t mos
 
 GANTUNE_EXPORT void gantune_smooth(const SmoothRequest* request, int num_threads) {
   run_items(request->N * request->H, num_threads, 1, [&](int64_t item, float*) { smooth_row(*request, item); });
+}
+
+GANTUNE_EXPORT void gantune_project(const ProjectionRequest* request, int num_threads) {
+  run_items(request->N * request->H, num_threads, 1, [&](int64_t item, float*) { projection_row(*request, item); });
 }

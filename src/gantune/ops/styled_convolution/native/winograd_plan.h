@@ -58,3 +58,13 @@ struct SmoothRequest {
   float clamp;
   int32_t is_half;
 };
+
+// A product with few columns at every pixel: y[n, o, p] = sum over c of x[n, p, c] · weight[n, o, c], plus bias[o].
+struct ProjectionRequest {
+  const float* x;          // [N, H, W, C]
+  float* y;                // [N, O, H, W], planar
+  const float* weight;     // [N, O, C]
+  const float* bias;       // [O]
+  int64_t N, C, O, H, W;
+  float clamp;             // infinity: none
+};

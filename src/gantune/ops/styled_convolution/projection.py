@@ -1,0 +1,63 @@
+"""Projection of every pixel to few channels, by a weight of each sample's own: a toRGB layer.
+
+y[n, o, h, w] = clamp(Σ_c x[n, c, h, w] · weight[n, o, c] + bias[o])
+"""
+
+import ctypes
+from math import inf
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from gantune.ops.styled_convolution.library import load
+from gantune.ops.styled_convolution.native import LIBRARY
+
+
+class _ProjectionRequest(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("x", "y", "weight", "bias")),
+        *((name, ctypes.c_int64) for name in ("N", "C", "O", "H", "W")),
+        ("clamp", ctypes.c_float),
+    )
+
+
+def project_pixels(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None = None) -> Tensor:
+    """Return [N, O, H, W], planar, for `x` [N, C, H, W], `weight` [N, O, C], `bias` [O]; float32 on a CPU."""
+    return cast(Tensor, torch.ops.gantune.project_pixels(x, weight, bias, clamp))
+
+
+def project_pixels_reference(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None = None) -> Tensor:
+    """Compute the definition in plain torch."""
+    y = torch.einsum("nchw,noc->nohw", x, weight) + bias[:, None, None]
+    return y if clamp is None else y.clamp(-clamp, clamp)
+
+
+def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
+    x = x.contiguous(memory_format=torch.channels_last)
+    weight, bias = weight.contiguous(), bias.contiguous()
+    y = _result(x, weight, bias, clamp)
+    N, C, H, W = x.shape
+    request = _ProjectionRequest(
+        x=x.data_ptr(),
+        y=y.data_ptr(),
+        weight=weight.data_ptr(),
+        bias=bias.data_ptr(),
+        N=N,
+        C=C,
+        O=weight.shape[1],
+        H=H,
+        W=W,
+        clamp=inf if clamp is None else clamp,
+    )
+    load().project(request, torch.get_num_threads())
+    return y
+
+
+def _result(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
+    return x.new_empty(x.shape[0], weight.shape[1], x.shape[2], x.shape[3])
+
+
+LIBRARY.define("project_pixels(Tensor x, Tensor weight, Tensor bias, float? clamp) -> Tensor")  # type: ignore[no-untyped-call]
+LIBRARY.impl("project_pixels", _run, "CPU")  # type: ignore[no-untyped-call]
+torch.library.register_fake("gantune::project_pixels", _result, lib=LIBRARY)
