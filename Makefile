@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup axe real demo test test-slow check format bench bench-ops
+.PHONY: accept-profile bench-train setup axe real demo test test-slow check format bench bench-ops
 
 setup: $(VENV)/.ready
 
@@ -50,3 +50,9 @@ bench: real
 
 bench-ops: setup
 	$(BIN)/python benchmarks/bench_ops.py
+
+bench-train: setup
+	$(BIN)/python benchmarks/bench_train.py
+
+accept-profile: real axe
+	$(BIN)/python benchmarks/accept_profile.py

@@ -78,7 +78,7 @@ class _Network:
             torch.set_num_threads(threads)
         self._network = _build(source)
         if isinstance(source, CheckpointSource) and source.is_channels_last:
-            self._network = self._network.to(memory_format=torch.channels_last)
+            _order_channels_last(self._network)
         self._implementation = source.implementation
         self.inputs: tuple[InputSpec, ...] = self._network.inputs  # type: ignore[assignment]
         self.allocator: str | None = None
@@ -121,6 +121,14 @@ def _build(source: CheckpointSource | FamilySource) -> "nn.Module":
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(source.seed)
         return build_network(source.family, dict(source.config))
+
+
+def _order_channels_last(network: "nn.Module") -> None:
+    import torch
+
+    for tensor in (*network.parameters(), *network.buffers()):
+        if tensor.ndim == 4:
+            tensor.data = tensor.data.contiguous(memory_format=torch.channels_last)
 
 
 def _count_tensor_bytes() -> int:

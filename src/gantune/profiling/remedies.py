@@ -1,5 +1,6 @@
 """Remedies for a network's inference that can be tried here, each alone, in a fresh process."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from gantune.records.profile import FindingKind
 AS_IS = "as_is"
 # A gain whose lower end does not exceed this is no reason to change anything.
 MIN_GAIN = 1.05
-BATCHES = (1, 4)
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Trial:
-    """What trying the remedies gave: the comparison, and images/s at a larger batch over those at one."""
+    """What trying the remedies gave."""
 
     comparison: Comparison
     remedies: tuple[Remedy, ...]
@@ -40,19 +40,21 @@ class Trial:
 def list_remedies(path: Path, *, threads: int, num_cores: int) -> tuple[Remedy, ...]:
     """List what can be tried on a checkpoint: allocator, operations, layout, threads."""
 
-    def subject(name: str, count: int = threads, **environment: str) -> Subject:
+    def subject(name: str, *, count: int = threads, environment: Mapping[str, str] | None = None) -> Subject:
         source = CheckpointSource(
             path=path,
             implementation="auto" if name == "operations" else "reference",
             is_channels_last=name == "layout",
         )
-        return Subject(name=name, source=source, threads=count, environment=environment)
+        return Subject(name=name, source=source, threads=count, environment=dict(environment or {}))
 
     found = []
     if is_glibc():
         settings = " ".join(f"{name}={value}" for name, value in TUNED_ALLOCATOR.items())
         advice = f"Start the process with {settings}, or load artifacts with tune_allocator=True."
-        found.append(Remedy("allocator", "allocator", subject("allocator", **TUNED_ALLOCATOR), advice))
+        found.append(
+            Remedy("allocator", "allocator", subject("allocator", environment=TUNED_ALLOCATOR), advice)
+        )
     advice = "Use gantune.ops (or gantune.ops.install() under an existing checkout)."
     found.append(Remedy("operations", "reference_ops", subject("operations"), advice))
     advice = "network.to(memory_format=torch.channels_last), and the inputs alike."
@@ -60,7 +62,7 @@ def list_remedies(path: Path, *, threads: int, num_cores: int) -> tuple[Remedy, 
     for count in sorted({1, num_cores} - {threads}):
         name = f"{count} threads" if count > 1 else "1 thread"
         advice = f"torch.set_num_threads({count}), or OMP_NUM_THREADS={count}."
-        found.append(Remedy(name, "threads", subject(name, count), advice))
+        found.append(Remedy(name, "threads", subject(name, count=count), advice))
     return tuple(found)
 
 

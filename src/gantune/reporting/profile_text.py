@@ -52,6 +52,12 @@ def _headline(profile: Profile) -> str:
         window = (
             f"{profile.num_steps} steps of {write_value(profile.window_ms / profile.num_steps, 'duration')}"
         )
+    if profile.calls is not None:
+        window = (
+            f"{write_value(profile.calls.steady_ms, 'duration')} a call, the first "
+            f"{write_value(profile.calls.first_ms, 'duration')}, "
+            f"{profile.calls.minor_faults:,.0f} page faults"
+        )
     busy = "" if profile.busy_share is None else f", device busy {profile.busy_share:.0%}"
     return f"{', '.join(parts)}: {window}{busy}"
 
