@@ -48,6 +48,10 @@ def train(
     compression: Annotated[Compression, typer.Option(help="Of gradients between processes.")] = "none",
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
     seed: SeedOption = 0,
+    tuned_allocator: Annotated[
+        bool,
+        typer.Option("--tune-allocator", help="Keep large tensors in glibc's heap: faster, more memory."),
+    ] = False,
     search_batch: Annotated[
         bool, typer.Option("--find-batch", help="Try batch sizes, print the best and stop.")
     ] = False,
@@ -87,7 +91,12 @@ def train(
         "seed": seed,
     }
     schedule: dict[str, object] = {"kimg": kimg, "tick_kimg": tick, "snap": snap}
-    speed: dict[str, object] = {"precision": precision, "workers": workers, "accumulation": accumulation}
+    speed: dict[str, object] = {
+        "tuned_allocator": tuned_allocator,
+        "precision": precision,
+        "workers": workers,
+        "accumulation": accumulation,
+    }
     request = TrainRequest(
         data=data,
         outdir=outdir,

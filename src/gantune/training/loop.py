@@ -12,6 +12,7 @@ import torch
 from gantune.errors import InterruptedRunError, UsageError
 from gantune.measuring.process_facts import read_peak_bytes
 from gantune.measuring.stopwatch import Stopwatch
+from gantune.runtime.allocator import tune_allocator
 from gantune.training.batches import BatchSchedule, BatchStream, Share
 from gantune.training.dataset import ImageDataset
 from gantune.training.game import Game, start_game
@@ -92,6 +93,8 @@ def train(
     images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
     if request.resume is not None and request.resume.is_dir():
         find_state(request.resume)
+    if speed.tuned_allocator:
+        tune_allocator()
     if speed.probe_memory:
         probe = probe_phases(recipe, speed, images, peers=peers)
         on_progress(describe_probe(probe))

@@ -82,6 +82,7 @@ class SpeedOptions:
     in one call. `workers` read images ahead. `accumulation` splits a batch into that many backward passes.
     `precision` is that of dense convolutions in phases without a second derivative. A phase that takes longer
     than `patience_s` is reported. `probe_memory` runs every phase once before a run, to see whether it fits.
+    `tuned_allocator` lets glibc keep large tensors in its heap.
     """
 
     implementation: Implementation = "auto"
@@ -93,6 +94,7 @@ class SpeedOptions:
     accumulation: int = Field(default=1, ge=1)
     patience_s: float = Field(default=600, gt=0)
     probe_memory: bool = True
+    tuned_allocator: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

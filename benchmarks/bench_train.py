@@ -1,0 +1,170 @@
+"""`make bench-train`: the trainer with its speed switches against the same trainer with every switch off.
+
+Every configuration is a process of its own (`train_steps.py`). They take turns, round by round, so that a
+slow minute of the machine hits all of them; ratios are paired by round. Losses are compared before any time
+is shown.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from publish import publish
+
+from gantune.measuring import bootstrap_median
+from gantune.records.figures import Figure
+
+WORKER = Path(__file__).with_name("train_steps.py")
+NUM_ROUNDS = 15
+LOSS_BOUND = 1e-3
+BF16_LOSS_BOUND = 2e-2
+TIME_BAR, MEMORY_BAR = 0.70, 0.80
+
+OFF: dict[str, object] = {
+    "implementation": "reference",
+    "precision": "fp32",
+    "channels_last": False,
+    "fused_optimizer": False,
+    "grouped_average": False,
+    "workers": 0,
+    "tuned_allocator": False,
+}
+# Switched on one after the other: each row of the table is the one before and this.
+SWITCHES: tuple[tuple[str, dict[str, object]], ...] = (
+    ("portable and native operations", {"implementation": "auto"}),
+    ("channels-last", {"channels_last": True}),
+    ("fused optimizer and average", {"fused_optimizer": True, "grouped_average": True}),
+    ("a worker that reads ahead", {"workers": 1}),
+    ("tuned allocator", {"tuned_allocator": True}),
+    ("bf16 convolutions in the main phases", {"precision": "bf16"}),
+)
+SUBJECTS: dict[str, dict[str, object]] = {
+    "StyleGAN2 64²": {
+        "cfg": "stylegan2",
+        "resolution": 64,
+        "channel_base": 2048,
+        "channel_max": 64,
+        "batch": 8,
+    },
+    "StyleGAN3-T 32²": {
+        "cfg": "stylegan3-t",
+        "resolution": 32,
+        "channel_base": 1024,
+        "channel_max": 32,
+        "batch": 8,
+    },
+}
+
+
+@dataclass
+class Stepper:
+    """A process that takes steps when it is told to and answers with one line of JSON."""
+
+    name: str
+    switches: Mapping[str, object]
+    process: subprocess.Popen[str]
+
+    @classmethod
+    def start(cls, name: str, subject: Mapping[str, object], switches: Mapping[str, object]) -> "Stepper":
+        command = [sys.executable, str(WORKER), json.dumps(dict(subject)), json.dumps(dict(switches))]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return cls(name, switches, process)
+
+    def ask(self, order: str) -> dict[str, float]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, float] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> list[Figure]:
+    """Compare the losses, then take turns, and return the rows of one subject."""
+    steppers = [Stepper.start("off", subject, OFF)]
+    switches = dict(OFF)
+    for label, change in SWITCHES:
+        switches = switches | change
+        steppers.append(Stepper.start(label, subject, switches))
+    losses = [stepper.ask("losses") for stepper in steppers]
+    rows = [
+        check_losses(name, stepper, found, losses[0])
+        for stepper, found in zip(steppers[1:], losses[1:], strict=True)
+    ]
+    if any(row.met is False for row in rows):
+        return rows
+    rounds = [[stepper.ask("round")["ms"] for stepper in steppers] for _ in range(num_rounds)]
+    memory = [stepper.ask("memory") for stepper in steppers]
+    for stepper in steppers:
+        stepper.end()
+    ratios = np.array(rounds) / np.array(rounds)[:, :1]
+    for index, stepper in enumerate(steppers[1:], start=1):
+        is_last = index == len(steppers) - 1
+        interval = bootstrap_median(ratios[:, index].tolist())
+        label = "all switches" if is_last else f"+ {stepper.name}"
+        how = (
+            f"paired over {num_rounds} interleaved rounds of 4 steps, all phases; last change: {stepper.name}"
+        )
+        rows.append(
+            ratio_row(
+                f"{name}: step time, {label}",
+                interval.median,
+                interval.low,
+                interval.high,
+                how,
+                TIME_BAR if is_last else None,
+            )
+        )
+        for kind in ("live_bytes", "rss_bytes"):
+            ratio = memory[index][kind] / memory[0][kind]
+            unit = kind.replace("_bytes", "").replace("live", "live tensors").replace("rss", "RSS")
+            how = f"{memory[index][kind] / 2**20:.0f} of {memory[0][kind] / 2**20:.0f} MiB"
+            rows.append(
+                ratio_row(
+                    f"{name}: peak {unit}, {label}", ratio, None, None, how, MEMORY_BAR if is_last else None
+                )
+            )
+    return rows
+
+
+def ratio_row(
+    name: str, value: float, low: float | None, high: float | None, how: str, bar: float | None
+) -> Figure:
+    met = None if bar is None else value <= bar
+    text = None if bar is None else f"≤ {bar:.2f}"
+    return Figure(name=name, value=value, unit="×", low=low, high=high, bar=text, met=met, how=how)
+
+
+def check_losses(name: str, stepper: Stepper, found: dict[str, float], expected: dict[str, float]) -> Figure:
+    bound = BF16_LOSS_BOUND if stepper.switches["precision"] == "bf16" else LOSS_BOUND
+    worst = max(abs(found[key] - expected[key]) / max(1.0, abs(expected[key])) for key in expected)
+    return Figure(
+        name=f"{name}: losses of the first step, {stepper.name}",
+        value=worst,
+        unit="",
+        bar=f"≤ {bound:g}",
+        met=worst <= bound,
+        how="largest difference of loss, R1 and path length from the plain trainer's, relative where above 1",
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=NUM_ROUNDS)
+    rounds = parser.parse_args().rounds
+    rows = [row for name, subject in SUBJECTS.items() for row in measure(name, subject, num_rounds=rounds)]
+    return publish("bench-train", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
