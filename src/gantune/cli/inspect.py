@@ -3,7 +3,7 @@
 from gantune.cli.console import print_facts, print_json
 from gantune.cli.options import ImageSizeOption, JsonOption, NetworkArgument
 
-# Metadata a person should see without asking for JSON: what the file could not say, and what was done about it.
+# Metadata to see without asking for JSON: what the file could not say, and what was done about it.
 _SHOWN_METADATA = ("assumptions", "batch_norm_statistics")
 
 
