@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 
 
-def publish(target: str, rows: list[Figure]) -> int:
-    """Return the exit status: 1 when a row misses its bar."""
+def publish(target: str, rows: list[Figure], *, folder: Path = RESULTS) -> int:
+    """Write the table to `folder` and return the exit status: 1 when a row misses its bar."""
     table = FigureTable(
         target=target,
         machine=describe_machine(),
@@ -20,8 +20,8 @@ def publish(target: str, rows: list[Figure]) -> int:
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         rows=tuple(rows),
     )
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{target}.json").write_text(table.model_dump_json(indent=1) + "\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{target}.json").write_text(table.model_dump_json(indent=1) + "\n")
     print_table(rows)
     missed = [row.name for row in rows if row.met is False]
     for name in missed:

@@ -1,11 +1,12 @@
 """Compile the Triton kernels of official layers for a GPU that need not be here; run as a script.
 
 Prints one JSON document: for each kernel its name, the shared memory it asks for and that the device has,
-and whether registers spilled. Arguments: compute capability, multiprocessors, shared memory, dtype.
+and the bytes of registers that spilled. Arguments: compute capability, multiprocessors, shared memory, dtype.
 """
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,12 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from gantune.ops.triton import activation, filtered_activation, launching, resample
-from gantune.ops.triton.device_facts import GPU_MOST_ELEMENTS, GPU_PROGRAM_COST_MACS, DeviceFacts
+from gantune.ops.triton.device_facts import (
+    GPU_MOST_ELEMENTS,
+    GPU_PROGRAM_COST_MACS,
+    PROGRAMS_A_MULTIPROCESSOR,
+    DeviceFacts,
+)
 
 POINTERS = {torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16"}
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -58,19 +64,20 @@ class Compiler:
             {
                 "kernel": self.kernel.fn.__name__,
                 "shared_bytes": compiled.metadata.shared,
-                "spills": spills(compiled.asm["cubin"]),
+                "spilled_bytes": read_spilled_bytes(compiled.asm["cubin"]),
             }
         )
 
 
-def spills(binary: bytes) -> bool:
-    """Tell whether a kernel keeps registers in local memory."""
+def read_spilled_bytes(binary: bytes) -> int:
+    """Return how many bytes of a thread's registers a kernel keeps in local memory."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(binary)
         file.flush()
         command = [str(CUOBJDUMP), "-res-usage", file.name]
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return "STACK:0 " not in told or "LOCAL:0 " not in told
+    [stack] = re.findall(r"STACK:(\d+)", told)
+    return int(stack)
 
 
 def call_operators(dtype: torch.dtype) -> None:
@@ -105,7 +112,13 @@ def call_operators(dtype: torch.dtype) -> None:
 
 def main() -> None:
     capability, multiprocessors, shared_bytes = map(int, sys.argv[1:4])
-    facts = DeviceFacts(multiprocessors, shared_bytes, GPU_PROGRAM_COST_MACS, GPU_MOST_ELEMENTS)
+    facts = DeviceFacts(
+        num_multiprocessors=multiprocessors,
+        programs_wanted=PROGRAMS_A_MULTIPROCESSOR * multiprocessors,
+        shared_memory_bytes=shared_bytes,
+        program_cost_macs=GPU_PROGRAM_COST_MACS,
+        most_elements=GPU_MOST_ELEMENTS,
+    )
     found: list[dict[str, object]] = []
     for module in (activation, filtered_activation, resample):
         module.find_facts = lambda _: facts

@@ -19,10 +19,18 @@ from gantune.ops.triton.launch_plans import (
 )
 
 GPU = DeviceFacts(
-    num_multiprocessors=132, shared_memory_bytes=232448, program_cost_macs=100_000, most_elements=2048
+    num_multiprocessors=132,
+    programs_wanted=528,
+    shared_memory_bytes=232448,
+    program_cost_macs=100_000,
+    most_elements=2048,
 )
 SMALL_GPU = DeviceFacts(
-    num_multiprocessors=20, shared_memory_bytes=65536, program_cost_macs=100_000, most_elements=2048
+    num_multiprocessors=20,
+    programs_wanted=80,
+    shared_memory_bytes=65536,
+    program_cost_macs=100_000,
+    most_elements=2048,
 )
 DEVICES = st.sampled_from([GPU, SMALL_GPU, INTERPRETER])
 SIZES = st.integers(1, 300)

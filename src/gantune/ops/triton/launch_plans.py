@@ -14,8 +14,6 @@ from gantune.ops.triton.device_facts import DeviceFacts
 
 # The smallest size of a matrix product on a GPU's matrix units.
 SMALLEST_PRODUCT = 16
-# With fewer programs than this for each multiprocessor, loads cannot hide behind each other.
-PROGRAMS_A_MULTIPROCESSOR = 4
 FEWEST_ELEMENTS = 256
 # Planes that one program filters in turn, so that it builds its band matrices once.
 MOST_UNITS = 16
@@ -209,7 +207,7 @@ def divide_up(size: int, block: int) -> int:
 
 def _tile_elements(total: int, facts: DeviceFacts) -> int:
     """Take the largest tile that leaves every multiprocessor some programs."""
-    share = total // (facts.num_multiprocessors * PROGRAMS_A_MULTIPROCESSOR)
+    share = total // facts.programs_wanted
     return min(max(round_up(share + 1) // 2, FEWEST_ELEMENTS), facts.most_elements)
 
 
@@ -248,8 +246,7 @@ def _choose(found: Sequence["_Candidate[Plan]"], facts: DeviceFacts, *, is_chann
 def _group_planes(planes: int, tiles: tuple[int, int], facts: DeviceFacts) -> tuple[int, int]:
     """Let a program take several planes in turn where enough programs remain; return both numbers."""
     positions = tiles[0] * tiles[1]
-    wanted = facts.num_multiprocessors * PROGRAMS_A_MULTIPROCESSOR
-    units = min(max(1, planes * positions // wanted), MOST_UNITS, planes)
+    units = min(max(1, planes * positions // facts.programs_wanted), MOST_UNITS, planes)
     return units, divide_up(planes, units) * positions
 
 
