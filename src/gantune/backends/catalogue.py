@@ -1,6 +1,6 @@
 """The catalogue of backends: a new one is one file and one line."""
 
-from gantune.backends import onnxruntime, openvino, torch_compile, torch_eager
+from gantune.backends import aotinductor, onnxruntime, openvino, torch_compile, torch_eager
 from gantune.backends.backend import Backend
 from gantune.errors import UsageError
 
@@ -9,6 +9,7 @@ BACKENDS: tuple[Backend, ...] = (
     torch_eager.BACKEND,
     torch_compile.BACKEND,
     onnxruntime.BACKEND,
+    aotinductor.BACKEND,
 )
 
 

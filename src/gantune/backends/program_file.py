@@ -22,7 +22,7 @@ def build_program_artifact(
 ) -> Artifact:
     """Trace, save, and describe; raise `UnsupportedError` where the weights are not in that precision."""
     assert isinstance(network, nn.Module)
-    _check_precision(network, options)
+    check_precision(network, options)
     with new_folder(out_dir) as folder:
         traced = export_program(network, folder / ENTRY, options.export)
         return describe_artifact(
@@ -36,7 +36,8 @@ def build_program_artifact(
         )
 
 
-def _check_precision(network: nn.Module, options: BuildOptions) -> None:
+def check_precision(network: nn.Module, options: BuildOptions) -> None:
+    """Raise `UnsupportedError` unless the network computes in the precision asked for."""
     found = {_DTYPES.get(tensor.dtype) for tensor in network.state_dict().values()} - {None}
     found |= {"bf16" for products in products_of(network) if products != "fp32"}
     if options.precision not in found or (options.precision == "fp32" and found != {"fp32"}):

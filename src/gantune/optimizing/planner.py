@@ -51,6 +51,12 @@ SKIP_RULES: tuple[SkipRule, ...] = (
         reason=lambda backend, situation: backend.missing() or "",
     ),
     SkipRule(
+        holds=lambda backend, plan, situation: backend.name == "aotinductor",
+        reason=lambda backend, situation: (
+            "it runs what torch_compile runs, built ahead of time, which takes minutes; ask for it by name"
+        ),
+    ),
+    SkipRule(
         holds=lambda backend, plan, situation: situation.precision not in ("any", plan.precision),
         reason=lambda backend, situation: f"--precision {situation.precision} was asked for",
     ),

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gantune.records.interface import InputSpec, OutputSpec
 
-Engine = Literal["onnxruntime", "openvino", "torch", "torch_compile"]
+Engine = Literal["onnxruntime", "openvino", "torch", "torch_compile", "aotinductor"]
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 Allocator = Literal["default", "tuned"]
 OptionValue = bool | int | float | str

@@ -15,6 +15,7 @@ ENGINES: dict[Engine, tuple[str, str, str]] = {
     "onnxruntime": ("gantune.runtime.engines.onnxruntime", "onnxruntime", "pip install onnxruntime"),
     "openvino": ("gantune.runtime.engines.openvino", "openvino", "pip install 'gantune[openvino]'"),
     "torch": ("gantune.runtime.engines.torch_program", "torch", "pip install torch"),
+    "aotinductor": ("gantune.runtime.engines.aotinductor", "torch", "pip install torch"),
     "torch_compile": ("gantune.runtime.engines.torch_program", "torch", "pip install torch"),
 }
 

@@ -53,11 +53,15 @@ class _TorchSession:
 
     def read_precision(self) -> str:
         """Read the program's graph, which is what runs."""
-        found: list[str] = []
-        for node in self._program.graph.nodes:
-            if node.op == "call_function" and _is_dense(str(node.target)):
-                found.append(_precision_of(node))
-        return summarize_precisions(found)
+        return read_program_precision(self._program)
+
+
+def read_program_precision(program: torch.export.ExportedProgram) -> str:
+    """Tell what the dense layers of a traced program compute in, as `summarize_precisions` writes it."""
+    dense = (
+        node for node in program.graph.nodes if node.op == "call_function" and _is_dense(str(node.target))
+    )
+    return summarize_precisions([_precision_of(node) for node in dense])
 
 
 def _precision_of(node: torch.fx.Node) -> str:

@@ -1,0 +1,44 @@
+"""Compile a network ahead of time into one package of machine code, by torch's AOTInductor."""
+
+import tempfile
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from gantune.errors import ExportError
+from gantune.exporting.options import ExportOptions
+from gantune.exporting.torch_program import export_program
+from gantune.exporting.traced import TracedNetwork
+from gantune.networks.contract import Network
+from gantune.runtime.engines.aotinductor import PRECISION_KEY
+from gantune.runtime.engines.torch_program import read_program_precision
+
+
+def export_package(
+    network: Network | nn.Module, path: Path, options: ExportOptions | None = None
+) -> TracedNetwork:
+    """Trace with free sizes and write machine code for this processor as a `.pt2` package.
+
+    Needs a C++ compiler here and none where the package runs. Raise `ExportError` where the network cannot be
+    traced for every batch size or compiled.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        program_path = Path(folder) / "program.pt2"
+        traced = export_program(network, program_path, options)
+        program = torch.export.load(program_path)
+    try:
+        with warnings.catch_warnings():
+            # Inductor's own imports and its package format use parts of torch that torch deprecates.
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            warnings.filterwarnings("ignore", category=FutureWarning)
+            torch._inductor.aoti_compile_and_package(
+                program,
+                package_path=str(path),
+                inductor_configs={"aot_inductor.metadata": {PRECISION_KEY: read_program_precision(program)}},
+            )
+    except RuntimeError as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ExportError(f"AOTInductor cannot compile the network: {reason}") from error
+    return traced
