@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from gantune.optimizing.inspection import inspect as inspect
     from gantune.optimizing.optimize import optimize as optimize
     from gantune.optimizing.options import OptimizeOptions as OptimizeOptions
+    from gantune.quality.evaluation import EvaluateOptions as EvaluateOptions
+    from gantune.quality.evaluation import evaluate as evaluate
     from gantune.quality.gate import Budget as Budget
 
 # Each public name and the module that holds it; a name equal to its module's last part is the module itself.
 _HOMES = {
     "Budget": "gantune.quality.gate",
+    "EvaluateOptions": "gantune.quality.evaluation",
     "OptimizeOptions": "gantune.optimizing.options",
     "convert": "gantune.checkpoints",
+    "evaluate": "gantune.quality.evaluation",
     "inspect": "gantune.optimizing.inspection",
     "load": "gantune.checkpoints",
     "load_checkpoint": "gantune.checkpoints",

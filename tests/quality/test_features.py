@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
 from gantune.errors import UsageError
@@ -30,4 +29,3 @@ def test_unnamed_networks_and_maps_are_refused() -> None:
         module_features("", nn.Flatten())
     with pytest.raises(UsageError, match=r"must give \[N, K\]"):
         module_features("map", nn.Identity()).extract(IMAGES)
-    assert torch.is_inference_mode_enabled() is False

@@ -33,7 +33,7 @@ def test_maps_are_averaged_and_values_brought_to_the_stated_range(tmp_path: Path
 
 
 def test_a_fixed_size_resizes_and_a_fixed_batch_is_obeyed(tmp_path: Path) -> None:
-    path = write_network(tmp_path / "net.onnx", [1, 3, 4, 4], operator="Relu")
+    path = write_network(tmp_path / "net.onnx", [2, 3, 4, 4])
     features = open_onnx_features(path)
     assert features.resize_identity == "clean to 4"
     assert features.extract(IMAGES).features.shape == (3, 3)

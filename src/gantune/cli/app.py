@@ -11,6 +11,7 @@ import typer
 from gantune.cli.bench import bench
 from gantune.cli.convert import convert
 from gantune.cli.doctor import doctor
+from gantune.cli.evaluate import evaluate
 from gantune.cli.generate import generate
 from gantune.cli.inspect import inspect
 from gantune.cli.optimize import optimize
@@ -25,6 +26,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     generate,
     profile,
     optimize,
+    evaluate,
     bench,
     train,
 )

@@ -6,6 +6,7 @@ No squeeze-and-excitation, ReLU6, TensorFlow's "same" padding; images are 224² 
 from importlib.util import find_spec
 from pathlib import Path
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -105,9 +106,14 @@ def open_efficientnet(weights: Path | None = None, *, resize: ResizeMode = "clea
     path = weights or _find_packaged_weights()
     sha256 = check_hash(path, WEIGHTS_SHA256)
     module = EfficientNetLite0()
+    module.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     load_state(module, read_state(path), path=path, what="EfficientNet-Lite0")
     return FeatureNetwork(
-        name=NAME, weights_sha256=sha256, module=module.eval().requires_grad_(False), side=SIDE, resize=resize
+        name=NAME,
+        weights_sha256=sha256,
+        module=module,
+        side=SIDE,
+        resize=resize,
     )
 
 

@@ -21,12 +21,6 @@ from gantune.quality.motion import limit_to_common_band, rotate, shift_fraction,
 
 Motion = Literal["translation", "fractional_translation", "rotation"]
 
-METRIC_NAMES: dict[Motion, str] = {
-    "translation": "eq_t",
-    "fractional_translation": "eq_t_frac",
-    "rotation": "eq_r",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class EquivarianceOptions:

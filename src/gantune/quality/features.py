@@ -11,6 +11,8 @@ from gantune.errors import UsageError
 from gantune.quality.pixels import Pixels
 from gantune.quality.resize import ResizeMode, resize
 
+_IMAGES_AT_A_TIME = 4
+
 
 class Extracted(NamedTuple):
     """Features [N, K], and the classifier's logits [N, classes] where the network has one."""
@@ -55,13 +57,19 @@ class FeatureNetwork:
         values = pixels.values.float()
         if self.side is not None:
             values = resize(values, self.side, mode=self.resize)
-        features, logits = self.module(values)
+        # A few images at a time in channels-last: activations stay in the cache and the heap.
+        parts = [
+            self.module(part.contiguous(memory_format=torch.channels_last))
+            for part in torch.split(values, _IMAGES_AT_A_TIME)
+        ]
+        features = torch.cat([part.features for part in parts])
+        logits = [part.logits for part in parts if part.logits is not None]
         if features.ndim != 2 or len(features) != len(pixels):
             raise UsageError(
                 f"The feature network {self.name} gave {list(features.shape)} for {len(pixels)} images; "
                 "it must give [N, K]."
             )
-        return Extracted(features, logits)
+        return Extracted(features, torch.cat(logits) if logits else None)
 
 
 class _Plain:

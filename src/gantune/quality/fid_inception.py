@@ -208,7 +208,12 @@ def open_fid_inception(
     path = weights if weights is not None else fetch_weights(PUBLISHED, folder or Path())
     found = check_hash(path, sha256 or PUBLISHED.sha256)
     module = FIDInception()
+    module.eval().requires_grad_(False).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     load_state(module, read_state(path), path=path, what="the FID variant of Inception v3")
     return FeatureNetwork(
-        name=NAME, weights_sha256=found, module=module.eval().requires_grad_(False), side=SIDE, resize=resize
+        name=NAME,
+        weights_sha256=found,
+        module=module,
+        side=SIDE,
+        resize=resize,
     )

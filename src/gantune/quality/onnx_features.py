@@ -65,10 +65,11 @@ class _OnnxModule:
     def __call__(self, values: Tensor) -> Extracted:
         scaled = (values / 255 * (self._high - self._low) + self._low).numpy().astype(np.float32)
         size = self._batch if isinstance(self._batch, int) else len(scaled)
-        if len(scaled) % size:
-            raise UsageError(f"the feature network takes {size} images at a time; {len(scaled)} were given")
-        parts = [self._run(scaled[start : start + size]) for start in range(0, len(scaled), size)]
-        features = torch.from_numpy(np.concatenate(parts))
+        # A file with a fixed batch gets copies of the last image to fill it, and their features are dropped.
+        missing = -len(scaled) % size
+        padded = np.concatenate([scaled, np.repeat(scaled[-1:], missing, axis=0)])
+        parts = [self._run(padded[start : start + size]) for start in range(0, len(padded), size)]
+        features = torch.from_numpy(np.concatenate(parts))[: len(scaled)]
         return Extracted(features.mean(dim=(2, 3)) if features.ndim == 4 else features.flatten(1), None)
 
     def _run(self, values: NDArray[np.float32]) -> NDArray[np.float32]:

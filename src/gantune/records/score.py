@@ -23,7 +23,7 @@ class ScoreIdentity(BaseModel):
     pixels: Literal["uint8", "float"] = "uint8"
     num_images: int = Field(ge=1)
     reference_sha256: str | None = None
-    settings: dict[str, str | float] = {}
+    settings: dict[str, float] = {}
 
 
 class Score(BaseModel):
@@ -69,7 +69,10 @@ class BandLoss(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """All scores of one subject, the differences from what it was held against, and what was left out."""
+    """All scores of one subject, the differences from what it was held against, and what was left out.
+
+    `is_identical` says whether every pair of images is the same, None where no pairs were compared.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -80,4 +83,5 @@ class Evaluation(BaseModel):
     scores: dict[str, Score] = {}
     differences: dict[str, Difference] = {}
     bands: tuple[BandLoss, ...] = ()
+    is_identical: bool | None = None
     left_out: dict[str, str] = {}
