@@ -12,13 +12,13 @@ from gantune.measuring import CheckpointSource, Subject
 from gantune.networks.catalogue import build_network
 from gantune.profiling.capture import capture_calls
 from gantune.profiling.layer_profile import place_on_roofline, profile_layers
-from gantune.profiling.network_profile import NetworkProfileOptions, with_measured_gains
+from gantune.profiling.network_profile import NetworkProfileOptions, bound_by_roofline, with_measured_gains
 from gantune.profiling.remedies import Remedy, Trial, list_remedies
 from gantune.profiling.run import profile_checkpoint
 from gantune.profiling.scene import see
 from gantune.records.candidate import Interval
 from gantune.records.measurement import Comparison
-from gantune.records.profile import Evidence, ExpectedGain, Finding, Roofline
+from gantune.records.profile import Evidence, ExpectedGain, Finding, LayerProfile, Roofline
 
 ROOFLINE = Roofline(convolution_gflops=100, copy_gb_s=10, threads=1)
 
@@ -118,6 +118,18 @@ def test_what_only_trying_shows_becomes_a_finding_and_ranks_by_its_share() -> No
 def test_a_gain_ends_nothing_to_mend() -> None:
     found = with_measured_gains((finding("nothing_to_mend", 0.0),), trial(allocator=(1.5, 1.4, 1.6)))
     assert [one.kind for one in found] == ["allocator"]
+
+
+def test_the_gain_of_dense_operators_is_bounded_by_the_roofline() -> None:
+    layer = LayerProfile(name="a", kind="Conv2d", time_ms=10, share=1, macs=10, bytes=1, roofline_share=0.8)
+    dominant = finding("dominant_operator", 0.9)
+    (plain,) = bound_by_roofline((dominant,), (layer,), ())
+    (integer,) = bound_by_roofline((dominant,), (layer,), ("avx512_vnni",))
+    assert plain.expected_gain is not None
+    assert integer.expected_gain is not None
+    # 0.9 of the time could shrink to 0.8 of itself, or with four times the speed to a fifth.
+    assert plain.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.8))
+    assert integer.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.2))
 
 
 def test_remedies_change_one_thing_each() -> None:
