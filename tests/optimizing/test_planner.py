@@ -28,7 +28,8 @@ def test_every_backend_proposes_something_and_every_line_has_a_reason() -> None:
     plan = plan_candidates(situation(), all_here())
     assert {candidate.engine for candidate in plan} == {backend.name for backend in BACKENDS}
     assert all(candidate.why for candidate in plan)
-    assert not any(candidate.is_skipped for candidate in plan)
+    # AOTInductor builds for minutes what torch_compile runs too, so it waits to be asked for.
+    assert {candidate.engine for candidate in plan if candidate.is_skipped} == {"aotinductor"}
 
 
 def test_a_missing_engine_is_skipped_with_the_command_that_installs_it() -> None:

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor
 
-from gantune.ops.triton.device_facts import find_missing, is_interpreting
+from gantune.ops.triton.device_facts import is_interpreting
 
 TAKEN_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
@@ -39,8 +39,6 @@ def _import(module: str) -> ModuleType:
 
 def find_refusal(tensors: Sequence[Tensor | None], filters: Sequence[Tensor | None] = ()) -> str | None:
     """Return why Triton kernels cannot take these tensors, or None; no filter may need a gradient."""
-    if find_missing() is not None:
-        return find_missing()
     for tensor in (*tensors, *filters):
         if tensor is None:
             continue
