@@ -118,19 +118,22 @@ def _replace_by_integers(graph: GraphProto, node: NodeProto, integers: NDArray[n
     zero_point = _read_constant(graph, zero_name)
     assert zero_point is not None
     if np.abs(integers).max() <= _INT4_LIMIT and not zero_point.any():
-        stored = onnx.helper.make_tensor(
-            name, TensorProto.INT4, integers.shape, integers.astype(np.int8).flatten()
-        )
+        stored = _pack(integers, name)
         zero_name = f"{node.input[0]}.zero_point"
-        zeros = np.zeros(zero_point.shape, np.int8)
-        graph.initializer.append(
-            onnx.helper.make_tensor(zero_name, TensorProto.INT4, zeros.shape, zeros.flatten())
-        )
+        graph.initializer.append(_pack(np.zeros(zero_point.shape, np.int64), zero_name))
     else:
         stored = numpy_helper.from_array(integers.astype(zero_point.dtype), name)
     graph.initializer.append(stored)
     reader.input[0], reader.input[2] = name, zero_name
     graph.node.remove(node)
+
+
+def _pack(integers: NDArray[np.int64], name: str) -> TensorProto:
+    """Store integers in 4 bits, two a byte, the first in the lower half."""
+    nibbles = (integers.flatten() & 0xF).astype(np.uint8)
+    nibbles = np.append(nibbles, np.zeros(nibbles.size % 2, np.uint8))
+    packed = (nibbles[0::2] | nibbles[1::2] << 4).tobytes()
+    return onnx.helper.make_tensor(name, TensorProto.INT4, integers.shape, packed, raw=True)
 
 
 def _round(

@@ -32,7 +32,7 @@ class TensorStatistics:
         low, high = (float(value) for value in torch.aminmax(x))
         if not (abs(low) < float("inf") and abs(high) < float("inf")):
             raise UsageError(
-                "Calibration met NaN or infinity inside the network; check the calibration inputs and weights."
+                "Calibration met NaN or infinity inside the network; check its inputs and weights."
             )
         is_first = self.num_batches == 0
         rate = 1.0 if is_first else _MOMENTUM

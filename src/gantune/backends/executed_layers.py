@@ -1,0 +1,83 @@
+"""What an engine really does with each layer of an int8 artifact, read from its own profile."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from gantune.records.artifact import Artifact
+from gantune.runtime.artifact_files import read_artifact
+from gantune.runtime.sampling import Array, draw_inputs
+
+_INTEGERS = ("i8", "u8", "int8", "uint8")
+_FLOATS = {"f32": "fp32", "float": "fp32", "f16": "fp16", "float16": "fp16"}
+
+
+def read_executed_layers(artifact_dir: Path, *, image_size: int = 64) -> dict[str, str]:
+    """Map the dotted name of each dense layer to the precision of the kernel that ran it ("int8", "fp32" …).
+
+    OpenVINO says it in its execution graph, ONNX Runtime in the profile of a run; both after their own
+    rewriting, so a pair that was not turned into an integer kernel counts as float.
+    """
+    artifact = read_artifact(artifact_dir)
+    return _READERS[artifact.engine](artifact, artifact_dir / artifact.entry, image_size)
+
+
+def _read_openvino(artifact: Artifact, path: Path, image_size: int) -> dict[str, str]:
+    import openvino
+
+    from gantune.runtime.engines.openvino import compile_settings
+
+    core = openvino.Core()
+    model = core.read_model(path)
+    shapes = {name: array.shape for name, array in _inputs(artifact, image_size).items()}
+    model.reshape({name: list(shape) for name, shape in shapes.items()})
+    compiled = core.compile_model(model, "CPU", compile_settings(artifact, None))
+    found: dict[str, str] = {}
+    for node in compiled.get_runtime_model().get_ops():
+        facts = {key: _plain(value) for key, value in node.get_rt_info().items()}
+        if facts["layerType"] in ("Convolution", "Deconvolution", "FullyConnected", "MatMul"):
+            precision = facts["runtimePrecision"]
+            is_integer = precision in _INTEGERS or "i8" in facts["primitiveType"].lower()
+            names = [name.split("/")[0] for name in facts["originalLayersNames"].split(",")]
+            found |= dict.fromkeys(names, "int8" if is_integer else _FLOATS.get(precision, precision))
+    return found
+
+
+def _read_onnxruntime(artifact: Artifact, path: Path, image_size: int) -> dict[str, str]:
+    import onnxruntime
+
+    from gantune.runtime.engines.onnxruntime import session_options
+
+    options = session_options(artifact, None)
+    options.enable_profiling = True
+    with tempfile.TemporaryDirectory() as folder:
+        options.profile_file_prefix = str(Path(folder) / "profile")
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session.run(None, _inputs(artifact, image_size))
+        events = json.loads(Path(session.end_profiling()).read_text())
+    found = {}
+    for event in events:
+        name = str(event["name"])
+        if event["cat"] != "Node" or not name.endswith("_kernel_time"):
+            continue
+        types = event["args"]["input_type_shape"]
+        first = next(iter(types[0]), "") if types else ""
+        is_integer = first in _INTEGERS and event["args"]["op_name"].startswith(("QLinear", "QGemm"))
+        found[name.removesuffix("_kernel_time")] = "int8" if is_integer else _FLOATS.get(first, first)
+    return found
+
+
+_READERS: dict[str, Callable[[Artifact, Path, int], dict[str, str]]] = {
+    "openvino": _read_openvino,
+    "onnxruntime": _read_onnxruntime,
+}
+
+
+def _inputs(artifact: Artifact, image_size: int) -> dict[str, Array]:
+    return draw_inputs(artifact.inputs, 1, 0, image_size=image_size)
+
+
+def _plain(value: object) -> str:
+    get = getattr(value, "get", None)
+    return str(value if get is None else get())
