@@ -7,6 +7,7 @@ import torch
 
 from gantune.ops import use_implementation
 from gantune.training import AugmentOptions, Recipe
+from gantune.training.checkpointing import recompute_blocks
 from gantune.training.dealing import deal
 from gantune.training.game import start_game
 from gantune.training.layout import keep_channels_last
@@ -38,13 +39,17 @@ def phase_named(game, name):
 
 @pytest.mark.parametrize("implementation", ["reference", "portable", "auto"])
 @pytest.mark.parametrize("channels_last", [False, True], ids=["planes", "channels-last"])
+@pytest.mark.parametrize("recomputes", [False, True], ids=["kept", "recomputed"])
 @pytest.mark.parametrize("name", ["stylegan2-uncond-32", "stylegan2-resnet-32", "stylegan3-t-32"])
-def test_the_r1_phase_has_golden_gradients_under_every_switch(name, channels_last, implementation):
+def test_the_r1_phase_has_golden_gradients_under_every_switch(
+    name, recomputes, channels_last, implementation
+):
     golden, game = golden_game(name, channels_last=channels_last)
     images = golden.numbers["img_const"]
     labels = torch.zeros(len(images), 0) if golden.labels is None else golden.labels
     discriminator = game.players.discriminator.requires_grad_(True)
-    with use_implementation(implementation):
+    recomputed = (discriminator,) if recomputes else ()
+    with use_implementation(implementation), recompute_blocks(*recomputed):
         phase_named(game, "d_r1").descend(game, {"images": images, "labels": labels}, 1.0)
     gradients = {
         key: torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
@@ -72,13 +77,14 @@ def path_length_draw(golden, game, dtype):
     return draw
 
 
-def path_length_gradients(name, *, dtype, implementation, channels_last=False, rounds=1):
+def path_length_gradients(name, *, dtype, implementation, channels_last=False, rounds=1, recomputes=False):
     golden, game = golden_game(name, channels_last=channels_last)
     generator = game.players.generator.to(dtype).requires_grad_(True)
     game.path_length_mean = torch.tensor(0.5, dtype=dtype)
     draw = path_length_draw(golden, game, dtype)
     phase = phase_named(game, "g_path_length")
-    with use_implementation(implementation):
+    recomputed = (generator,) if recomputes else ()
+    with use_implementation(implementation), recompute_blocks(*recomputed):
         for part in range(rounds):
             share = deal(draw, part=part, num_parts=rounds, group_size=1)
             phase.descend(game, share, 1 / rounds)
@@ -89,16 +95,24 @@ def path_length_gradients(name, *, dtype, implementation, channels_last=False, r
 
 
 @pytest.mark.parametrize(
-    ("implementation", "channels_last", "rounds"),
-    [*product(["reference", "portable", "auto"], [False, True], [1]), ("auto", True, 2)],
+    ("implementation", "channels_last", "recomputes", "rounds"),
+    [
+        *product(["reference", "portable", "auto"], [False, True], [False, True], [1]),
+        ("auto", True, False, 2),
+    ],
 )
 def test_the_path_length_phase_is_golden_and_its_gradients_those_of_float64(
-    implementation, channels_last, rounds
+    implementation, channels_last, recomputes, rounds
 ):
     name = "stylegan2-uncond-32"
     _, _, exact = path_length_gradients(name, dtype=torch.float64, implementation="reference")
     golden, lengths, found = path_length_gradients(
-        name, dtype=torch.float32, implementation=implementation, channels_last=channels_last, rounds=rounds
+        name,
+        dtype=torch.float32,
+        implementation=implementation,
+        channels_last=channels_last,
+        recomputes=recomputes,
+        rounds=rounds,
     )
     assert_relative(lengths, golden.numbers["pl_lengths"].mean())
     assert found.keys() == exact.keys()

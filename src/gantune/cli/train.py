@@ -2,16 +2,19 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from gantune.cli.console import print_facts, print_json, report_progress
 from gantune.cli.options import JsonOption, SeedOption
 
+if TYPE_CHECKING:
+    from gantune.training import TrainRequest
+
 Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r"]
 Augmentation = Literal["none", "ada", "fixed", "diffaugment"]
-Precision = Literal["fp32", "bf16", "fp16"]
+Precision = Literal["fp32", "bf16"]
 Compression = Literal["none", "bf16", "fp16", "powersgd"]
 
 
@@ -45,6 +48,9 @@ def train(
     snap: Annotated[int, typer.Option(min=1, help="Ticks between snapshots.")] = 50,
     precision: Annotated[Precision, typer.Option(help="Of convolutions in first-order phases.")] = "fp32",
     accumulation: Annotated[int, typer.Option(min=1, help="Backward passes a batch.")] = 1,
+    checkpointing: Annotated[
+        bool, typer.Option("--checkpointing", help="Recompute blocks: less memory, more time.")
+    ] = False,
     compression: Annotated[Compression, typer.Option(help="Of gradients between processes.")] = "none",
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
     seed: SeedOption = 0,
@@ -60,12 +66,9 @@ def train(
 ) -> None:
     """Train a GAN; leaves statistics, pictures, snapshots, and a state from which it resumes exactly."""
     from gantune.networks.options import read_options
-    from gantune.training import NetworkShape, Recipe, Schedule, SpeedOptions, TrainRequest, open_data
+    from gantune.training import NetworkShape, Recipe, Schedule, SpeedOptions, TrainRequest
     from gantune.training import train as run_training
-    from gantune.training.batch_search import find_batch
     from gantune.training.peers import join_peers
-    from gantune.training.players import ImageShape
-    from gantune.training.progress import describe_probe
 
     shape: dict[str, object] = {
         "cfg": cfg,
@@ -94,6 +97,7 @@ def train(
     speed: dict[str, object] = {
         "tuned_allocator": tuned_allocator,
         "precision": precision,
+        "checkpointing": checkpointing,
         "workers": workers,
         "accumulation": accumulation,
     }
@@ -105,23 +109,9 @@ def train(
         speed=read_options(SpeedOptions, speed, what="The speed switches"),
         resume=resume,
     )
-    dataset = open_data(request)
-    if search_batch:
-        images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
-        advice = find_batch(request.recipe, request.speed, images)
-        tried = {f"batch {item.batch}": describe_probe(item) for item in advice.probes}
-        found: dict[str, object] = {"batch": advice.batch, "reason": advice.reason, **tried}
+    if search_batch or dry_run:
+        found = _search_batch(request) if search_batch else _describe(request)
         print_json(found) if json else print_facts(found)
-        return
-    if dry_run:
-        facts: dict[str, object] = {
-            "images": dataset.num_stored,
-            "resolution": dataset.resolution,
-            "channels": dataset.channels,
-            "label_dim": dataset.label_dim,
-            **asdict(request),
-        }
-        print_json(facts) if json else print_facts(facts)
         return
     with join_peers(compression=compression) as peers:
         result = run_training(request, peers=peers, on_progress=report_progress)
@@ -129,3 +119,29 @@ def train(
             return
     document: dict[str, object] = {name: str(value) for name, value in asdict(result).items()}
     print_json(document) if json else print_facts(document)
+
+
+def _describe(request: "TrainRequest") -> dict[str, object]:
+    from gantune.training import open_data
+
+    dataset = open_data(request)
+    return {
+        "images": dataset.num_stored,
+        "resolution": dataset.resolution,
+        "channels": dataset.channels,
+        "label_dim": dataset.label_dim,
+        **asdict(request),
+    }
+
+
+def _search_batch(request: "TrainRequest") -> dict[str, object]:
+    from gantune.training import open_data
+    from gantune.training.batch_search import find_batch
+    from gantune.training.players import ImageShape
+    from gantune.training.progress import describe_probe
+
+    dataset = open_data(request)
+    images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
+    advice = find_batch(request.recipe, request.speed, images)
+    tried = {f"batch {item.batch}": describe_probe(item) for item in advice.probes}
+    return {"batch": advice.batch, "reason": advice.reason, **tried}

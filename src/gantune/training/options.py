@@ -82,7 +82,8 @@ class SpeedOptions:
     in one call. `workers` read images ahead. `accumulation` splits a batch into that many backward passes.
     `precision` is that of dense convolutions in phases without a second derivative. A phase that takes longer
     than `patience_s` is reported. `probe_memory` runs every phase once before a run, to see whether it fits.
-    `tuned_allocator` lets glibc keep large tensors in its heap.
+    `tuned_allocator` lets glibc keep large tensors in its heap. `checkpointing` computes blocks again for the
+    backward pass: less memory, more time.
     """
 
     implementation: Implementation = "auto"
@@ -95,6 +96,7 @@ class SpeedOptions:
     patience_s: float = Field(default=600, gt=0)
     probe_memory: bool = True
     tuned_allocator: bool = False
+    checkpointing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -1,4 +1,4 @@
-"""Run dense convolutions in half precision and everything else in float32.
+"""Run dense convolutions in bfloat16 and everything else in float32.
 
 What must stay float32 stays so by itself: the mapping network, styles and demodulation, filters,
 activations, the sum of the toRGB images, the first layer of the discriminator, logits and losses. Only
@@ -13,8 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-Precision = Literal["fp32", "bf16", "fp16"]
-_DTYPES: dict[Precision, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
+Precision = Literal["fp32", "bf16"]
 _MOST_IMAGE_CHANNELS = 4
 _CONVOLUTIONS = (F.conv2d, F.conv_transpose2d)
 
@@ -25,7 +24,7 @@ def use_precision(precision: Precision) -> Iterator[None]:
     if precision == "fp32":
         yield
         return
-    with _DenseConvolutions(_DTYPES[precision]):
+    with _DenseConvolutions(torch.bfloat16):
         yield
 
 

@@ -11,12 +11,13 @@ from gantune.ops import use_implementation
 from gantune.training.augment import adjust_probability
 from gantune.training.averaging import average_decay, update_average
 from gantune.training.batches import seed_generator
+from gantune.training.checkpointing import recompute_blocks
 from gantune.training.dealing import deal
 from gantune.training.game import Game
 from gantune.training.options import SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import Phase, PhaseName
-from gantune.training.precision import use_precision
+from gantune.training.precision import Precision, use_precision
 
 _PHASE_NUMBERS: dict[PhaseName, int] = {"g_main": 11, "g_path_length": 12, "d_main": 13, "d_r1": 14}
 
@@ -75,7 +76,10 @@ def run_phase(phase: Phase, game: Game, real: RealBatch, context: StepContext) -
         share |= {"images": real.images, "labels": real.labels}
     optimizer.zero_grad(set_to_none=True)
     network.requires_grad_(True)
-    with use_precision("fp32" if phase.is_second_order else context.speed.precision):
+    players = game.players
+    recomputed = (players.generator, players.discriminator) if context.speed.checkpointing else ()
+    precision: Precision = "fp32" if phase.is_second_order else context.speed.precision
+    with use_precision(precision), recompute_blocks(*recomputed):
         for index in range(rounds):
             phase.descend(game, deal(share, part=index, num_parts=rounds, group_size=group), 1 / rounds)
     network.requires_grad_(False)
