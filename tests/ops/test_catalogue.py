@@ -115,8 +115,10 @@ def test_a_form_has_right_first_and_second_derivatives_in_float64(operation: str
         changed = {**call.tensors, **dict(zip(names, tensors, strict=True))}
         return Call(operation, changed, call.keywords).run(form)
 
-    assert torch.autograd.gradcheck(run, leaves)
-    assert torch.autograd.gradgradcheck(run, leaves)
+    # Triton's interpreter is slow: there each derivative is checked along random directions only.
+    is_slow = form == "triton"
+    assert torch.autograd.gradcheck(run, leaves, fast_mode=is_slow)
+    assert torch.autograd.gradgradcheck(run, leaves, fast_mode=is_slow)
 
 
 def transposed(x: Tensor) -> Tensor:
