@@ -32,6 +32,15 @@ X86 = {
         "-mfma",
         "-mprefer-vector-width=512",
     ],
+    "kernels_avx512_bf16.cpp": [
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512dq",
+        "-mavx512vl",
+        "-mavx512bf16",
+        "-mfma",
+        "-mprefer-vector-width=512",
+    ],
     "kernels_avx2.cpp": ["-mavx2", "-mfma"],
 }
 ARM = {"kernels_neon.cpp": []}

@@ -1,9 +1,18 @@
+from collections.abc import Iterator
+
 import pytest
 import torch
 
+from gantune.ops.native.library import instruction_sets, use_instruction_set
 from gantune.ops.styled_convolution import missing, project_pixels, project_pixels_reference
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+
+@pytest.fixture(autouse=True, params=instruction_sets())
+def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
+    with use_instruction_set(request.param):
+        yield
 
 
 @pytest.mark.parametrize("clamp", [None, 1.5])

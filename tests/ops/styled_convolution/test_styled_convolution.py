@@ -1,7 +1,10 @@
+from collections.abc import Iterator
+
 import pytest
 import torch
 
 from gantune.errors import UnsupportedError
+from gantune.ops.native.library import instruction_sets, use_instruction_set
 from gantune.ops.styled_convolution import (
     StyledOptions,
     missing,
@@ -10,6 +13,13 @@ from gantune.ops.styled_convolution import (
 )
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+
+@pytest.fixture(autouse=True, params=instruction_sets())
+def instruction_set(request: pytest.FixtureRequest) -> Iterator[None]:
+    with use_instruction_set(request.param):
+        yield
+
 
 SHAPES = [(1, 64, 3, 9, 11), (2, 91, 40, 13, 7), (3, 5, 33, 4, 4), (1, 16, 32, 1, 1), (1, 17, 16, 30, 2)]
 

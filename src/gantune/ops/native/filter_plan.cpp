@@ -180,6 +180,8 @@ void PreparedFilter::choose_stripes(const Kernels& kernels, int num_threads) {
   plan_.tile_height = std::max(ceil_div(height, wanted), std::min(height, SMALLEST_TILE));
   plan_.tiles_y = ceil_div(height, plan_.tile_height);
   plan_.scratch_floats = kernels.plane_scratch(plan_);
+  const int64_t element_bytes = plan_.request.y.type == FLOAT32 ? 4 : 2;
+  plan_.streams = planes * height * plan_.tile_width * element_bytes >= STREAMED_BYTES;
 }
 
 int64_t PreparedFilter::num_items() const {

@@ -17,10 +17,11 @@ struct InstructionSet {
 // Best first.
 const InstructionSet* instruction_sets(int* count) {
 #if defined(__x86_64__) || defined(_M_X64)
+  static const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   static const InstructionSet sets[] = {
-      {"avx512", &kernels_avx512,
-       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl")},
+      {"avx512_bf16", &kernels_avx512_bf16, has_avx512 && __builtin_cpu_supports("avx512bf16")},
+      {"avx512", &kernels_avx512, has_avx512},
       {"avx2", &kernels_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
       {"generic", &kernels_generic, true},
   };
@@ -42,7 +43,7 @@ const Kernels* kernels_of(int index) {
 }  // namespace
 
 // Changes whenever a structure or a function of this interface does.
-GANTUNE_EXPORT int gantune_interface_version() { return 1; }
+GANTUNE_EXPORT int gantune_interface_version() { return 2; }
 
 GANTUNE_EXPORT int gantune_num_instruction_sets() {
   int count;
@@ -74,7 +75,8 @@ GANTUNE_EXPORT int gantune_pointwise(const PointwiseRequest* request, int instru
   constexpr int64_t ELEMENTS_PER_ITEM = 1 << 14;
   const Kernels* kernels = kernels_of(instruction_set);
   if (kernels == nullptr) return 1;
-  const PointwiseRequest& r = *request;
+  PointwiseRequest r = *request;
+  r.streams = r.samples * r.channels * r.pixels * (r.type == FLOAT32 ? 4 : 2) >= STREAMED_BYTES;
   const int64_t rows = r.channels_last ? r.samples : r.samples * r.channels;
   const int64_t width = std::max<int64_t>(r.channels_last ? r.channels : 1, 1);
   const int64_t piece = std::max<int64_t>(ELEMENTS_PER_ITEM / width, 1);
@@ -89,6 +91,39 @@ GANTUNE_EXPORT int gantune_pointwise(const PointwiseRequest* request, int instru
   return 0;
 }
 
+// Floats in a register, on which the packing of weights depends; 0 when the instruction set does not run here.
+GANTUNE_EXPORT int gantune_lanes(int instruction_set) {
+  const Kernels* kernels = kernels_of(instruction_set);
+  return kernels == nullptr ? 0 : kernels->lanes;
+}
+
+GANTUNE_EXPORT int gantune_winograd(const WinogradRequest* request, int64_t most_tiles, int instruction_set,
+                                    int num_threads) {
+  const Kernels* kernels = kernels_of(instruction_set);
+  if (kernels == nullptr) return 1;
+  const WinogradPlan plan = kernels->plan_winograd(*request, most_tiles, num_threads);
+  run_items((plan.num_tiles + plan.block - 1) / plan.block, num_threads, plan.scratch_floats,
+            [&](int64_t item, float* scratch) { kernels->winograd_item(plan, item, scratch); });
+  return 0;
+}
+
+GANTUNE_EXPORT int gantune_smooth(const SmoothRequest* request, int instruction_set, int num_threads) {
+  const Kernels* kernels = kernels_of(instruction_set);
+  if (kernels == nullptr) return 1;
+  run_items(request->N * request->H, num_threads, 0, [&](int64_t item, float*) { kernels->smooth_row(*request, item); });
+  return 0;
+}
+
+GANTUNE_EXPORT int gantune_project(const ProjectionRequest* request, int instruction_set, int num_threads) {
+  const Kernels* kernels = kernels_of(instruction_set);
+  if (kernels == nullptr) return 1;
+  run_items(request->N * request->H, num_threads, 0,
+            [&](int64_t item, float*) { kernels->projection_row(*request, item); });
+  return 0;
+}
+
 GANTUNE_EXPORT int gantune_structure_size(int which) {
-  return which == 0 ? int(sizeof(FilterRequest)) : int(sizeof(PointwiseRequest));
+  const size_t sizes[] = {sizeof(FilterRequest), sizeof(PointwiseRequest), sizeof(WinogradRequest),
+                          sizeof(SmoothRequest), sizeof(ProjectionRequest)};
+  return int(sizes[which]);
 }

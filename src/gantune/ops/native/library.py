@@ -12,9 +12,15 @@ from functools import cache
 from pathlib import Path
 
 from gantune.errors import UnavailableError, UsageError
-from gantune.ops.native.structures import FilterRequest, PointwiseRequest
+from gantune.ops.native.structures import (
+    FilterRequest,
+    PointwiseRequest,
+    ProjectionRequest,
+    SmoothRequest,
+    WinogradRequest,
+)
 
-INTERFACE_VERSION = 1
+INTERFACE_VERSION = 2
 _SUFFIX = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
 LIBRARY = Path(__file__).with_name(f"libgantune_kernels.{_SUFFIX}")
 
@@ -84,6 +90,26 @@ def run_pointwise(request: PointwiseRequest, *, num_threads: int) -> None:
     _check(_load().gantune_pointwise(ctypes.byref(request), _chosen(), num_threads))
 
 
+def run_winograd(request: WinogradRequest, *, most_tiles: int, num_threads: int) -> None:
+    """Run the convolution that `request` describes, in blocks of at most `most_tiles` tiles."""
+    _check(_load().gantune_winograd(ctypes.byref(request), most_tiles, _chosen(), num_threads))
+
+
+def run_smooth(request: SmoothRequest, *, num_threads: int) -> None:
+    """Run the three-tap filter behind an up-sampling convolution."""
+    _check(_load().gantune_smooth(ctypes.byref(request), _chosen(), num_threads))
+
+
+def run_projection(request: ProjectionRequest, *, num_threads: int) -> None:
+    """Run the projection that `request` describes."""
+    _check(_load().gantune_project(ctypes.byref(request), _chosen(), num_threads))
+
+
+def count_lanes() -> int:
+    """Return how many floats a register of the current instruction set holds."""
+    return int(_load().gantune_lanes(_chosen()))
+
+
 def _check(status: int) -> None:
     if status != 0:
         raise UnavailableError(f"the C++ kernels refused to run (status {status})")
@@ -103,6 +129,14 @@ def _load() -> ctypes.CDLL:
     library.gantune_instruction_set_name.restype = ctypes.c_char_p
     library.gantune_filter.argtypes = [ctypes.POINTER(FilterRequest), ctypes.c_int, ctypes.c_int]
     library.gantune_pointwise.argtypes = [ctypes.POINTER(PointwiseRequest), ctypes.c_int, ctypes.c_int]
+    library.gantune_winograd.argtypes = [
+        ctypes.POINTER(WinogradRequest),
+        ctypes.c_int64,
+        ctypes.c_int,
+        ctypes.c_int,
+    ]
+    library.gantune_smooth.argtypes = [ctypes.POINTER(SmoothRequest), ctypes.c_int, ctypes.c_int]
+    library.gantune_project.argtypes = [ctypes.POINTER(ProjectionRequest), ctypes.c_int, ctypes.c_int]
     return library
 
 

@@ -67,6 +67,7 @@ struct PointwiseRequest {
   int64_t samples, channels, pixels, noise_stride;
   int32_t channels_last, type;
   int32_t kind;
+  int32_t streams;  // set by the library
   float alpha, gain, clamp, strength;
 };
 
@@ -96,7 +97,11 @@ struct FilterPlan {
   int64_t packs, pack_groups;  // channels are taken in groups of one register, those of one cache line together
   int64_t block_steps;  // input rows per pass over the columns
   int64_t scratch_floats;
+  int32_t streams;  // the result is written past the caches
 };
+
+// Larger results leave the last-level cache before anyone reads them.
+constexpr int64_t STREAMED_BYTES = int64_t(32) << 20;
 
 // A stretch of outputs of one axis, and the stretch of upsampled samples and inputs it needs.
 struct Span {

@@ -14,28 +14,53 @@ struct Term {
   float tap;
 };
 
-template <int Blocks>
-GANTUNE_INLINE void sum_block(const Term* terms, int count, int64_t m, Vec (&sum)[Blocks]) {
+enum class Write { scratch, image, streaming };
+
+template <int Count, int Blocks>
+GANTUNE_INLINE void sum_block(const Term* terms, int num_terms, int64_t m, Vec (&sum)[Blocks]) {
   for (Vec& s : sum) s = Vec{};
-  for (int k = 0; k < count; ++k)
-    unrolled<Blocks>(GANTUNE_EACH(b) { sum[b] += load(terms[k].p + m + b * V) * terms[k].tap; });
+  auto add = [&](const Term& term) __attribute__((always_inline)) {
+    unrolled<Blocks>(GANTUNE_EACH(b) { sum[b] += load(term.p + m + b * V) * term.tap; });
+  };
+  if constexpr (Count > 0) unrolled<Count>(GANTUNE_EACH(k) { add(terms[k]); });
+  else
+    for (int k = 0; k < num_terms; ++k) add(terms[k]);
 }
 
-// out[m] = sum of the terms. Scratch rows have room for a whole register behind `count`; an image has not.
-template <bool IsScratch, class T>
-void sum_terms(const Term* terms, int num_terms, T* out, int64_t count) {
+// out[m] = sum of the terms, whose number is a constant where Count is not 0. Scratch rows have room for a whole
+// register behind `count`; an image has not.
+template <int Count, Write How, class T>
+void sum_counted(const Term* terms, int num_terms, T* out, int64_t count) {
   constexpr int B = 4;
+  Term mine[Count > 0 ? Count : 1];
+  for (int k = 0; k < Count; ++k) mine[k] = terms[k];
+  if constexpr (Count > 0) terms = mine;
   int64_t m = 0;
   for (; m + B * V <= count; m += B * V) {
     Vec sum[B];
-    sum_block<B>(terms, num_terms, m, sum);
-    unrolled<B>(GANTUNE_EACH(b) { store_from_float(out + m + b * V, sum[b]); });
+    sum_block<Count, B>(terms, num_terms, m, sum);
+    unrolled<B>(GANTUNE_EACH(b) {
+      if constexpr (How == Write::streaming) stream(out + m + b * V, sum[b]);
+      else store_from_float(out + m + b * V, sum[b]);
+    });
   }
   for (; m < count; m += V) {
     Vec sum[1];
-    sum_block<1>(terms, num_terms, m, sum);
-    if (IsScratch || m + V <= count) store_from_float(out + m, sum[0]);
+    sum_block<Count, 1>(terms, num_terms, m, sum);
+    if (How == Write::scratch || m + V <= count) store_from_float(out + m, sum[0]);
     else store_some(out + m, sum[0], int(count - m));
+  }
+}
+
+template <Write How, class T>
+void sum_terms(const Term* terms, int num_terms, T* out, int64_t count) {
+  switch (num_terms) {
+    case 1: return sum_counted<1, How>(terms, num_terms, out, count);
+    case 2: return sum_counted<2, How>(terms, num_terms, out, count);
+    case 4: return sum_counted<4, How>(terms, num_terms, out, count);
+    case 6: return sum_counted<6, How>(terms, num_terms, out, count);
+    case 12: return sum_counted<12, How>(terms, num_terms, out, count);
+    default: return sum_counted<0, How>(terms, num_terms, out, count);
   }
 }
 
@@ -117,13 +142,20 @@ class PlaneRows {
     result_ = phases_ + cut_.result_floats();
     slots_ = result_ + cut_.result_floats();
     terms_ = reinterpret_cast<Term*>(slots_ + num_slots_ * slot_floats_);
+    places_ = reinterpret_cast<int64_t*>(terms_ + h_.up_taps * v_.up_taps);
+    for (int s = 0; s < cut_.out_phases; ++s)
+      for (int k = 0; k < h_.up_taps; ++k) {
+        const int at = (h_.down * s + h_.lead) / h_.up + k;
+        places_[s * h_.up_taps + k] = at % cut_.in_phases * cut_.in_stride + at / cut_.in_phases;
+      }
   }
 
   static int64_t scratch_floats(const FilterPlan& plan) {
     const RowCut cut(plan.horizontal);
     const int64_t slot = larger(cut.result_floats(), cut.row_floats());
     return 2 * cut.row_floats() + 2 * cut.result_floats() + plan.vertical.up_taps * slot +
-           int64_t(plan.horizontal.up_taps) * plan.vertical.up_taps * int64_t(sizeof(Term) / sizeof(float)) + V;
+           int64_t(plan.horizontal.up_taps) * plan.vertical.up_taps * int64_t(sizeof(Term) / sizeof(float)) +
+           int64_t(plan.horizontal.up_taps) * cut.out_phases * 2 + V;
   }
 
   void make_output(int64_t o) {
@@ -146,7 +178,7 @@ class PlaneRows {
         const int64_t y = int64_t(phase) * h_.up * v_.up_taps + (row - first);
         n = add_terms(s, slot(row), plan_.up_table_2d + y * h_.up_taps, int64_t(v_.up_taps) * h_.up_taps, n);
       }
-      sum_terms<true>(terms_, n, to + s * cut_.out_stride, cut_.periods);
+      sum_terms<Write::scratch>(terms_, n, to + s * cut_.out_stride, cut_.periods);
     }
     if (cut_.out_phases > 1) interleave(phases_, cut_.out_stride, cut_.out_phases, cut_.periods, result_);
     const Term whole{result_, 1.0f};
@@ -158,33 +190,35 @@ class PlaneRows {
 
   // Terms of output phase s from one (cut) input row; `table` holds the taps of phase p at p * table_stride.
   int add_terms(int s, const float* row, const float* table, int64_t table_stride, int n) {
-    const int q = h_.down * s + h_.lead;
-    const float* taps = table + (q % h_.up) * table_stride;
-    for (int k = 0; k < h_.up_taps; ++k) {
-      const int at = q / h_.up + k;
-      terms_[n++] = {row + at % cut_.in_phases * cut_.in_stride + at / cut_.in_phases, taps[k]};
-    }
+    const float* taps = table + (h_.down * s + h_.lead) % h_.up * table_stride;
+    const int64_t* places = places_ + s * h_.up_taps;
+    for (int k = 0; k < h_.up_taps; ++k) terms_[n++] = {row + places[k], taps[k]};
     return n;
   }
 
   void fill(int64_t row) {
+    float* cut = separable_ ? split_ : slot(row);
+    cut_inputs(row, cut);
+    if (!separable_) return;
+    float* to = cut_.out_phases == 1 ? slot(row) : phases_;
+    for (int s = 0; s < cut_.out_phases; ++s) {
+      const int n = add_terms(s, cut, h_.up_table, h_.up_taps, 0);
+      sum_terms<Write::scratch>(terms_, n, to + s * cut_.out_stride, cut_.periods);
+    }
+    if (cut_.out_phases > 1) interleave(phases_, cut_.out_stride, cut_.out_phases, cut_.periods, slot(row));
+  }
+
+  // An input row with zeros beyond its ends, cut into phases.
+  void cut_inputs(int64_t row, float* cut) {
     const int64_t length = cut_.in_length * cut_.in_phases;
     const int64_t before = smaller(larger<int64_t>(-h_.first, 0), length);
     const int64_t begin = smaller(larger<int64_t>(h_.first, 0), h_.size_in);
     const int64_t end = larger(smaller(h_.first + length, h_.size_in), begin);
-    float* cut = separable_ ? split_ : slot(row);
     float* plain = cut_.in_phases == 1 ? cut : padded_;
     std::memset(plain, 0, sizeof(float) * before);
     copy_inputs(row, begin, end, plain + before);
     std::memset(plain + before + (end - begin), 0, sizeof(float) * (length - before - (end - begin)));
     if (cut_.in_phases > 1) deinterleave(padded_, cut_.in_phases, cut_.in_length, cut, cut_.in_stride);
-    if (!separable_) return;
-    float* to = cut_.out_phases == 1 ? slot(row) : phases_;
-    for (int s = 0; s < cut_.out_phases; ++s) {
-      const int n = add_terms(s, cut, h_.up_table, h_.up_taps, 0);
-      sum_terms<true>(terms_, n, to + s * cut_.out_stride, cut_.periods);
-    }
-    if (cut_.out_phases > 1) interleave(phases_, cut_.out_stride, cut_.out_phases, cut_.periods, slot(row));
   }
 
   void copy_inputs(int64_t row, int64_t begin, int64_t end, float* out) {
@@ -203,8 +237,13 @@ class PlaneRows {
   void write(int64_t o, const Term* terms, int n) {
     const Image& y = plan_.request.y;
     const Channels c{sample_, channel_, 1};
-    if (y.type == FLOAT32) sum_terms<false>(terms, n, row_pointer<float>(y, c, o), h_.size_out);
-    else sum_terms<false>(terms, n, row_pointer<uint16_t>(y, c, o), h_.size_out);
+    if (y.type == FLOAT32) write_to(row_pointer<float>(y, c, o), terms, n);
+    else write_to(row_pointer<uint16_t>(y, c, o), terms, n);
+  }
+  template <class T>
+  void write_to(T* out, const Term* terms, int n) {
+    if (plan_.streams && is_streamable(out)) sum_terms<Write::streaming>(terms, n, out, h_.size_out);
+    else sum_terms<Write::image>(terms, n, out, h_.size_out);
   }
 
   const FilterPlan& plan_;
@@ -216,6 +255,7 @@ class PlaneRows {
   int64_t slot_floats_, filled_ = 0;
   float *padded_, *split_, *phases_, *result_, *slots_;
   Term* terms_;
+  int64_t* places_;
 };
 
 // A plane, or a stretch of `tile_height` rows of one.
@@ -226,6 +266,7 @@ void filter_plane(const FilterPlan& plan, int64_t item, float* scratch) {
   const int64_t begin = stripe * plan.tile_height;
   const int64_t end = smaller(begin + plan.tile_height, plan.vertical.size_out);
   for (int64_t o = begin; o < end; ++o) rows.make_output(o);
+  if (plan.streams) finish_streams();
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ void pointwise_run(const PointwiseRequest& r, int64_t begin, int64_t end, const 
   const T* dy = static_cast<const T*>(r.gradient);
   T* y = static_cast<T*>(r.y);
   const Vec strength = broadcast(r.strength);
+  const bool streams = r.streams && is_streamable(y + begin);
   auto at = [&](int64_t i, int count) __attribute__((always_inline)) {
     Factors here = f;
     const bool whole = count == V;
@@ -42,12 +43,14 @@ void pointwise_run(const PointwiseRequest& r, int64_t begin, int64_t end, const 
     Vec g = {};
     if constexpr (IsGradient) g = whole ? load_as_float(dy + i) : load_some(dy + i, count);
     const Vec result = apply(v, g, here);
-    if (whole) store_from_float(y + i, result);
+    if (whole && streams) stream(y + i, result);
+    else if (whole) store_from_float(y + i, result);
     else store_some(y + i, result, count);
   };
   int64_t i = begin;
   for (; i + V <= end; i += V) at(i, V);
   if (i < end) at(i, int(end - i));
+  if (streams) finish_streams();
 }
 
 // [samples, channels, pixels]: items are pieces of planes.

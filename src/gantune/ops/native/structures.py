@@ -80,10 +80,75 @@ class PointwiseRequest(ctypes.Structure):
         ("channels_last", c_int32),
         ("type", c_int32),
         ("kind", c_int32),
+        ("streams", c_int32),
         ("alpha", c_float),
         ("gain", c_float),
         ("clamp", c_float),
         ("strength", c_float),
+    )
+
+
+class WinogradRequest(ctypes.Structure):
+    """A convolution by the Winograd method with the layer around it; see winograd_plan.h."""
+
+    _fields_ = (
+        ("x", c_void_p),
+        ("y", c_void_p),
+        ("weight", c_void_p),
+        ("scale_in", c_void_p),
+        ("scale_out", c_void_p),
+        ("bias", c_void_p),
+        ("slope", c_void_p),
+        ("noise", c_void_p),
+        ("noise_stride", c_int64),
+        ("N", c_int64),
+        ("C", c_int64),
+        ("K", c_int64),
+        ("H", c_int64),
+        ("W", c_int64),
+        ("out_h", c_int64),
+        ("out_w", c_int64),
+        ("form", c_int32),
+        ("padding", c_int32),
+        ("clamp", c_float),
+    )
+
+
+class SmoothRequest(ctypes.Structure):
+    """Three taps in both directions, then the rest of the layer."""
+
+    _fields_ = (
+        ("x", c_void_p),
+        ("y", c_void_p),
+        ("scale_out", c_void_p),
+        ("bias", c_void_p),
+        ("slope", c_void_p),
+        ("noise", c_void_p),
+        ("noise_stride", c_int64),
+        ("N", c_int64),
+        ("K", c_int64),
+        ("H", c_int64),
+        ("W", c_int64),
+        ("taps", c_float * 3),
+        ("clamp", c_float),
+        ("is_half", c_int32),
+    )
+
+
+class ProjectionRequest(ctypes.Structure):
+    """Few sums over channels at every pixel."""
+
+    _fields_ = (
+        ("x", c_void_p),
+        ("y", c_void_p),
+        ("weight", c_void_p),
+        ("bias", c_void_p),
+        ("N", c_int64),
+        ("C", c_int64),
+        ("O", c_int64),
+        ("H", c_int64),
+        ("W", c_int64),
+        ("clamp", c_float),
     )
 
 

@@ -145,6 +145,23 @@ GANTUNE_INLINE void store_some(T* p, Vec v, int count) {
 }
 #endif
 
+// Past the caches: for results too large to be read back from them, which then need not be read to be written.
+#if defined(GANTUNE_AVX512)
+GANTUNE_INLINE void stream(float* p, Vec v) { _mm512_stream_ps(p, (__m512)v); }
+GANTUNE_INLINE void stream(uint16_t* p, Vec v) { _mm256_stream_si256((__m256i*)p, (__m256i)to_bfloat16(v)); }
+GANTUNE_INLINE void finish_streams() { _mm_sfence(); }
+#elif defined(GANTUNE_AVX2)
+GANTUNE_INLINE void stream(float* p, Vec v) { _mm256_stream_ps(p, (__m256)v); }
+GANTUNE_INLINE void stream(uint16_t* p, Vec v) { _mm_stream_si128((__m128i*)p, (__m128i)to_bfloat16(v)); }
+GANTUNE_INLINE void finish_streams() { _mm_sfence(); }
+#else
+template <class T>
+GANTUNE_INLINE void stream(T* p, Vec v) { store_from_float(p, v); }
+GANTUNE_INLINE void finish_streams() {}
+#endif
+template <class T>
+GANTUNE_INLINE bool is_streamable(const T* p) { return reinterpret_cast<uintptr_t>(p) % (V * sizeof(T)) == 0; }
+
 // Transpose V registers in log2(V) rounds, each exchanging blocks of 1, 2, 4 … lanes between two registers.
 template <int N, int... I>
 struct Lanes : Lanes<N - 1, N - 1, I...> {};

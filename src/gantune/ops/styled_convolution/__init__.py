@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from gantune.errors import UnsupportedError
+from gantune.ops.native.library import missing_reason as missing
 from gantune.ops.styled_convolution import native  # noqa: F401  (registers the operator)
-from gantune.ops.styled_convolution.library import missing
 from gantune.ops.styled_convolution.options import Products, StyledOptions
 from gantune.ops.styled_convolution.projection import project_pixels, project_pixels_reference
 from gantune.ops.styled_convolution.reference import styled_convolution_reference
@@ -34,8 +34,8 @@ __all__ = [
 def styled_convolution(x: Tensor, weight: Tensor, options: StyledOptions) -> Tensor:
     """Return the layer's result [N, K, H', W'] in channels-last for `x` [N, C, H, W].
 
-    Raise `UnsupportedError` for another type, device or shape, `UnavailableError` where the kernels cannot be
-    compiled.
+    Raise `UnsupportedError` for another type, device or shape, `UnavailableError` where the kernels are not
+    built.
     """
     if x.dtype != torch.float32 or weight.dtype != torch.float32 or x.device.type != "cpu":
         raise UnsupportedError(

@@ -4,45 +4,22 @@ The operator keeps the plain weight, so that an exported program is small and ru
 packed one is made on the first call and kept as long as the weight lives.
 """
 
-import ctypes
 import weakref
 from math import inf
 
 import torch
 from torch import Tensor
 
+from gantune.ops.native.library import count_lanes, run_smooth, run_winograd
+from gantune.ops.native.structures import SmoothRequest, WinogradRequest, address
 from gantune.ops.styled_convolution import forms
-from gantune.ops.styled_convolution.library import load
 
 _SCHEMA = (
     "styled_convolution(Tensor x, Tensor weight, Tensor? scale_in, Tensor? scale_out, Tensor? noise, "
     "Tensor? bias, Tensor? slope, int padding, float[]? smooth, float? clamp, str products) -> Tensor"
 )
 LIBRARY = torch.library.Library("gantune", "FRAGMENT")  # type: ignore[no-untyped-call]
-_packed: dict[tuple[int, int, int], tuple["weakref.ref[Tensor]", Tensor]] = {}
-
-
-_POINTERS = ("x", "y", "weight", "scale_in", "scale_out", "bias", "slope", "noise")
-
-
-class _WinogradRequest(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in _POINTERS),
-        *((name, ctypes.c_int64) for name in ["noise_stride", "N", "C", "K", "H", "W", "out_h", "out_w"]),
-        ("form", ctypes.c_int32),
-        ("padding", ctypes.c_int32),
-        ("clamp", ctypes.c_float),
-    )
-
-
-class _SmoothRequest(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ["x", "y", "scale_out", "bias", "slope", "noise"]),
-        *((name, ctypes.c_int64) for name in ["noise_stride", "N", "K", "H", "W"]),
-        ("taps", ctypes.c_float * 3),
-        ("clamp", ctypes.c_float),
-        ("is_half", ctypes.c_int32),
-    )
+_packed: dict[tuple[int, int, int, int], tuple["weakref.ref[Tensor]", Tensor]] = {}
 
 
 def _run(
@@ -64,10 +41,10 @@ def _run(
     held = [None if t is None else t.contiguous() for t in (scale_in, scale_out, bias, slope, noise)]
     styles, scale, shift, slopes, noises = held
     after = {
-        "scale_out": _address(scale),
-        "bias": _address(shift),
-        "slope": _address(slopes),
-        "noise": _address(noises),
+        "scale_out": address(scale),
+        "bias": address(shift),
+        "slope": address(slopes),
+        "noise": address(noises),
         "noise_stride": y.shape[2] * y.shape[3] if noises is not None and noises.shape[0] > 1 else 0,
         "clamp": inf if clamp is None else clamp,
     }
@@ -79,7 +56,7 @@ def _run(
     dtype = torch.bfloat16 if phased.is_half else torch.float32
     phases = torch.empty(N, K, height + 2, width + 2, dtype=dtype, memory_format=torch.channels_last)
     _convolve(x, phases, weight, phased, styles, 1, {"clamp": inf})
-    request = _SmoothRequest(
+    request = SmoothRequest(
         is_half=phased.is_half,
         x=phases.data_ptr(),
         y=y.data_ptr(),
@@ -90,7 +67,7 @@ def _run(
         taps=tuple(smooth),
         **after,
     )
-    load().smooth(request, torch.get_num_threads())
+    run_smooth(request, num_threads=torch.get_num_threads())
     return y
 
 
@@ -103,11 +80,11 @@ def _convolve(
     padding: int,
     after: dict[str, int | float | None],
 ) -> None:
-    request = _WinogradRequest(
+    request = WinogradRequest(
         x=x.data_ptr(),
         y=y.data_ptr(),
         weight=_pack_once(weight, form).data_ptr(),
-        scale_in=_address(styles),
+        scale_in=address(styles),
         N=x.shape[0],
         C=x.shape[1],
         K=y.shape[1],
@@ -119,15 +96,17 @@ def _convolve(
         padding=padding,
         **after,
     )
-    load().convolve(request, form.most_tiles, torch.get_num_threads())
+    run_winograd(request, most_tiles=form.most_tiles, num_threads=torch.get_num_threads())
 
 
 def _pack_once(weight: Tensor, form: forms.Form) -> Tensor:
-    key = (weight.data_ptr(), weight._version if not weight.is_inference() else 0, form.number)
+    lanes = count_lanes()
+    version = 0 if weight.is_inference() else weight._version
+    key = (weight.data_ptr(), version, form.number, lanes)
     found = _packed.get(key)
     if found is not None and found[0]() is not None:
         return found[1]
-    packed = forms.pack_weight(weight.detach(), form, lanes=load().lanes)
+    packed = forms.pack_weight(weight.detach(), form, lanes=lanes)
     _packed[key] = (weakref.ref(weight, lambda _: _packed.pop(key, None)), packed)
     return packed
 
@@ -155,10 +134,6 @@ def _fake(
     products: str,
 ) -> Tensor:
     return _result(x, weight, padding, smooth)
-
-
-def _address(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
 
 
 LIBRARY.define(_SCHEMA)  # type: ignore[no-untyped-call]

@@ -3,23 +3,15 @@
 y[n, o, h, w] = clamp(Σ_c x[n, c, h, w] · weight[n, o, c] + bias[o])
 """
 
-import ctypes
 from math import inf
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from gantune.ops.styled_convolution.library import load
+from gantune.ops.native.library import run_projection
+from gantune.ops.native.structures import ProjectionRequest
 from gantune.ops.styled_convolution.native import LIBRARY
-
-
-class _ProjectionRequest(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("x", "y", "weight", "bias")),
-        *((name, ctypes.c_int64) for name in ("N", "C", "O", "H", "W")),
-        ("clamp", ctypes.c_float),
-    )
 
 
 def project_pixels(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None = None) -> Tensor:
@@ -38,7 +30,7 @@ def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor
     weight, bias = weight.contiguous(), bias.contiguous()
     y = _result(x, weight, bias, clamp)
     N, C, H, W = x.shape
-    request = _ProjectionRequest(
+    request = ProjectionRequest(
         x=x.data_ptr(),
         y=y.data_ptr(),
         weight=weight.data_ptr(),
@@ -50,7 +42,7 @@ def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor
         W=W,
         clamp=inf if clamp is None else clamp,
     )
-    load().project(request, torch.get_num_threads())
+    run_projection(request, num_threads=torch.get_num_threads())
     return y
 
 
