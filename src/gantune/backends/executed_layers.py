@@ -1,6 +1,7 @@
 """What an engine really does with each layer of an int8 artifact, read from its own profile."""
 
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +65,9 @@ def _read_onnxruntime(artifact: Artifact, path: Path, image_size: int) -> dict[s
         types = event["args"]["input_type_shape"]
         first = next(iter(types[0]), "") if types else ""
         is_integer = first in _INTEGERS and event["args"]["op_name"].startswith(("QLinear", "QGemm"))
-        found[name.removesuffix("_kernel_time")] = "int8" if is_integer else _FLOATS.get(first, first)
+        # The layout pass appends a number to the names of nodes that it moves to channels-last kernels.
+        layer = re.sub(r"_token_\d+$", "", name.removesuffix("_kernel_time"))
+        found[layer] = "int8" if is_integer else _FLOATS.get(first, first)
     return found
 
 
