@@ -3,8 +3,8 @@
     python scripts/make_sample.py RUN_FOLDER NAME
 
 writes `samples/NAME.safetensors`, `samples/NAME.png` and `samples/NAME.json`. The figures are taken on the
-data set the run was trained on. With labels, a small classifier is trained on it (its accuracy is taken on the
-companion `…-test.zip`) and asked for the class of generated images. Features are EfficientNet-Lite0's.
+data set the run was trained on. With labels, a small classifier is trained on it (its accuracy is taken on
+the companion `…-test.zip`) and asked for the class of generated images. Features are EfficientNet-Lite0's.
 """
 
 import argparse
