@@ -21,8 +21,10 @@ from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLa
 
 Mode = Literal["fp32", "mixed", "bf16", "bf16_large"]
 MODES: tuple[Mode, ...] = ("fp32", "mixed", "bf16", "bf16_large")
-# Below, a direct float32 convolution is faster: transformed weights are four times as many bytes (measured).
+# Below these sizes a direct float32 convolution is faster: the transformed weights are 4 times as many bytes as
+# the plain ones, of an up-sampling layer 16 times (measured).
 SMALLEST_SIZE = 16
+SMALLEST_UPSAMPLED_SIZE = 64
 MOST_SMALL_TILES = 32
 
 
@@ -42,7 +44,8 @@ def fusion(network: NetworkT, products: Mode = "fp32") -> NetworkT:
     def fuse(module: nn.Module) -> nn.Module | None:
         if isinstance(module, StaticModulatedLayer):
             of_layer = _products_of(products, module)
-            is_tiny = module.resolution < SMALLEST_SIZE and of_layer == "fp32"
+            smallest = SMALLEST_UPSAMPLED_SIZE if module.up == 2 else SMALLEST_SIZE
+            is_tiny = module.resolution < smallest and of_layer == "fp32"
             return None if is_tiny or not can_fuse(module) else FusedModulatedLayer(module, products=of_layer)
         if isinstance(module, StaticToRgbLayer):
             return FusedToRgbLayer(module)

@@ -49,20 +49,29 @@ def pack_weight(weight: Tensor, form: Form, *, lanes: int) -> Tensor:
 
     Phases come first in the order of rows. The transform is done in float64.
     """
-    G = weight_transform(form)
-    size = G.shape[0]
-    columns = weight.shape[0] // form.num_phases
     panel = 2 * lanes
-    step = panel if form.num_phases == 1 else lanes
-    C = weight.shape[1]
-    u = torch.einsum("ai,kcij,bj->abck", G, weight.to(torch.float64), G)
-    u = u.reshape(size * size, C, form.num_phases, columns)
-    u = F.pad(u, [0, -columns % step]).flatten(2)
-    u = F.pad(u, [0, -u.shape[2] % panel, 0, -C % lanes])
-    u = u.reshape(*u.shape[:2], -1, panel).permute(2, 0, 1, 3)  # [panels, frequencies, C, 2·lanes]
-    if form.is_half:
-        u = u.reshape(*u.shape[:2], -1, 2, panel).transpose(3, 4)
-    return u.to(torch.bfloat16 if form.is_half else torch.float32).contiguous()
+    columns = _pad_columns(weight, form, step=panel if form.num_phases == 1 else lanes)
+    packed = [_pack_panel(part, form, lanes=lanes) for part in torch.split(columns, panel)]
+    return torch.stack(packed)
+
+
+def _pad_columns(weight: Tensor, form: Form, *, step: int) -> Tensor:
+    """Fill each phase's output channels up to a multiple of `step`."""
+    phases = weight.unflatten(0, (form.num_phases, -1))  # type: ignore[no-untyped-call]
+    filled = F.pad(phases, [0, 0, 0, 0, 0, 0, 0, -phases.shape[1] % step])
+    return filled.flatten(0, 1)
+
+
+def _pack_panel(weight: Tensor, form: Form, *, lanes: int) -> Tensor:
+    """Pack [at most 2·lanes, C, taps, taps]: one panel at a time, so that little float64 is alive at once."""
+    G = weight_transform(form)
+    panel, C = 2 * lanes, weight.shape[1]
+    u = torch.einsum("ai,kcij,bj->abck", G, weight.to(torch.float64), G).flatten(0, 1)
+    u = F.pad(u, [0, panel - weight.shape[0], 0, -C % lanes])  # [frequencies, C, 2·lanes]
+    if not form.is_half:
+        return u.to(torch.float32)
+    pairs = u.reshape(u.shape[0], -1, 2, panel).transpose(2, 3)
+    return pairs.to(torch.bfloat16, memory_format=torch.contiguous_format)
 
 
 def weight_transform(form: Form) -> Tensor:
