@@ -1,3 +1,5 @@
+from importlib import import_module
+
 import pytest
 import torch
 
@@ -25,8 +27,9 @@ def test_a_fused_golden_network_gives_the_authors_numbers(
     name: str, smallest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The golden networks are small; the first bound fuses all their layers, the second only the larger ones.
-    monkeypatch.setattr("gantune.transforms.fusion.SMALLEST_SIZE", min(smallest, 16))
-    monkeypatch.setattr("gantune.transforms.fusion.SMALLEST_UPSAMPLED_SIZE", smallest)
+    module = import_module("gantune.transforms.fusion")
+    monkeypatch.setattr(module, "SMALLEST_SIZE", min(smallest, 16))
+    monkeypatch.setattr(module, "SMALLEST_UPSAMPLED_SIZE", smallest)
     numbers = load_golden(name).numbers
     network = fusion(prepare(name))
     with torch.inference_mode():
