@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-# Read when triton is imported. Tests hold kernels to the CPU, GPU or not; scripts/gpu_checks.sh runs them there.
+# Read when triton is imported. Tests hold kernels to the CPU; scripts/gpu_checks.sh runs them on a GPU.
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
 SLOW_BUT_CHECKED_ALWAYS = (
