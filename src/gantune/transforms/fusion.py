@@ -21,8 +21,8 @@ from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLa
 
 Mode = Literal["fp32", "mixed", "bf16", "bf16_large"]
 MODES: tuple[Mode, ...] = ("fp32", "mixed", "bf16", "bf16_large")
-# Below these sizes a direct float32 convolution is faster: transformed weights are 4 times as many bytes as
-# the plain ones, of an up-sampling layer 16 times (measured).
+# Below these sizes a direct float32 convolution is faster: the transformed weights are 4 times as many bytes
+# as the plain ones, of an up-sampling layer 16 times (measured).
 SMALLEST_SIZE = 16
 SMALLEST_UPSAMPLED_SIZE = 64
 MOST_SMALL_TILES = 32
