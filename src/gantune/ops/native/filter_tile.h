@@ -20,15 +20,16 @@ struct Tile {
 
 // Tile number `item`, `member` of its pack of channel groups.
 Tile tile_of(const FilterPlan& plan, int64_t item, int64_t member) {
-  const int64_t tile_x = item % plan.tiles_x;
-  const int64_t tile_y = item / plan.tiles_x % plan.tiles_y;
-  const int64_t pack = item / plan.tiles_x / plan.tiles_y;
-  const int64_t first = (pack % plan.packs * plan.pack_groups + member) * V;
+  // Neighboring items, which threads take at the same time, differ in channels: tiles side by side share lines.
+  const int64_t pack = item % plan.packs, place = item / plan.packs;
+  const int64_t tile_x = place % plan.tiles_x, tile_y = place / plan.tiles_x % plan.tiles_y;
+  const int64_t sample = place / plan.tiles_x / plan.tiles_y;
+  const int64_t first = (pack * plan.pack_groups + member) * V;
   const int64_t left = tile_x * plan.tile_width, top = tile_y * plan.tile_height;
   const int64_t width = smaller(plan.tile_width, plan.horizontal.size_out - left);
   const int64_t height = smaller(plan.tile_height, plan.vertical.size_out - top);
   const int count = int(smaller<int64_t>(V, plan.request.x.size[1] - first));
-  return {plan, {pack / plan.packs, first, count}, span_of(plan.horizontal, left, width),
+  return {plan, {sample, first, count}, span_of(plan.horizontal, left, width),
           span_of(plan.vertical, top, height)};
 }
 

@@ -106,6 +106,33 @@ void deinterleave(const float* in, int num_rows, int64_t length, float* out, int
     for (int r = 0; r < num_rows; ++r) out[r * stride + m] = in[m * num_rows + r];
 }
 
+// out[m] = sum over k of taps[k] * x[2 m + first + k], zero outside the row, for an even number of taps: straight from
+// the row, since what was just stored could not be loaded again at another place without waiting.
+void halve_row(const float* x, int64_t width, int64_t first, const float* taps, int num_taps, float* out,
+               int64_t count) {
+  auto one = [=](int64_t m) {
+    float sum = 0;
+    for (int k = 0; k < num_taps; ++k) {
+      const int64_t i = 2 * m + first + k;
+      if (i >= 0 && i < width) sum += taps[k] * x[i];
+    }
+    out[m] = sum;
+  };
+  int64_t m = 0;
+  for (; m < count && 2 * m + first < 0; ++m) one(m);
+  for (; m + V <= count && 2 * (m + V - 1) + first + num_taps <= width; m += V) {
+    Vec sum = {};
+    for (int k = 0; k < num_taps; k += 2) {
+      Vec even, odd;
+      unzip(x + 2 * m + first + k, even, odd, EveryLane{});
+      sum += even * taps[k];
+      sum += odd * taps[k + 1];
+    }
+    store(out + m, sum);
+  }
+  for (; m < count; ++m) one(m);
+}
+
 // How a row is cut so that every loop runs at unit stride: inputs in `in_phases` rows, outputs in `out_phases`.
 struct RowCut {
   int in_phases, out_phases;
@@ -197,6 +224,11 @@ class PlaneRows {
   }
 
   void fill(int64_t row) {
+    if (separable_ && h_.up == 1 && h_.down == 2 && h_.up_taps % 2 == 0 && plan_.request.x.type == FLOAT32) {
+      const float* x = row_pointer<float>(plan_.request.x, {sample_, channel_, 1}, row);
+      halve_row(x, h_.size_in, h_.first + h_.lead, h_.up_table, h_.up_taps, slot(row), h_.size_out);
+      return;
+    }
     float* cut = separable_ ? split_ : slot(row);
     cut_inputs(row, cut);
     if (!separable_) return;
