@@ -20,8 +20,9 @@ CASES = [
     ("onnxruntime", "depthwise"),
     *(("openvino", name) for name in LAYERS),
 ]
-# Not understood yet: these kernels differ from the rounded layer by more than a step, or run in float.
-OPEN_CASES = {("openvino", name) for name in LAYERS if name not in ("convolution", "strided", "depthwise")}
+# Not understood yet: integer transposed convolutions differ by more than a step from the rounded layer,
+# or run in float. Strict, so that mending them shows.
+OPEN_CASES = {("openvino", "transposed"), ("openvino", "transposed_groups_2")}
 SCHEMES = {
     "as the engine likes it": {},
     "symmetric": {"activations": "symmetric"},
@@ -35,7 +36,7 @@ def test_integer_kernels_give_the_rounded_layer_within_one_step(
     tmp_path: Path, engine: str, name: str, scheme: str, request: pytest.FixtureRequest
 ) -> None:
     if (engine, name) in OPEN_CASES:
-        request.applymarker(pytest.mark.xfail(reason="integer kernels of this layer are not matched yet"))
+        request.applymarker(pytest.mark.xfail(reason="integer kernels not matched yet", strict=True))
     torch.manual_seed(0)
     network = LAYERS[name]()
     rounded = quantized(network, engine=engine, **SCHEMES[scheme])
