@@ -23,7 +23,8 @@ from gantune.training.game import start_game
 from gantune.training.layout import keep_channels_last
 from gantune.training.peers import Peers
 from gantune.training.phases import plan_phases
-from gantune.training.players import ImageShape, build_players
+from gantune.training.players import build_players
+from gantune.training.shapes import ImageShape
 from gantune.training.step import RealBatch, StepContext, take_step
 
 STEPS_A_ROUND = 4

@@ -37,4 +37,6 @@ SMALL_GENERATORS: dict[str, Config] = {
 SMALL_DISCRIMINATORS: dict[str, Config] = {
     "stylegan2": _STYLE_DISCRIMINATOR,
     "stylegan3": _STYLE_DISCRIMINATOR,
+    "biggan": {"resolution": 16, "widths": [8, 8], "num_classes": 3},
+    "dcgan": {"resolution": 16, "widths": [4, 8], "num_classes": 3},
 }

@@ -16,7 +16,9 @@ from gantune.training.game import Game, start_game
 from gantune.training.layout import keep_channels_last
 from gantune.training.peers import Peers
 from gantune.training.phases import plan_phases
-from gantune.training.players import ImageShape, build_players
+from gantune.training.players import build_players
+from gantune.training.scoring import Scoring
+from gantune.training.shapes import ImageShape
 from gantune.training.step import RealBatch, StepContext, take_step
 
 
@@ -49,7 +51,17 @@ def small_recipe(**changes) -> Recipe:
     return Recipe(**(options | changes))
 
 
-def small_request(folder: Path, *, kimg: float = 0.08, resume: Path | None = None, **changes) -> TrainRequest:
+def two_process_recipe(cfg: str) -> Recipe:
+    """A recipe whose batch splits into two parts of whole groups."""
+    if cfg == "stylegan2":
+        return small_recipe(batch=16)
+    shape = NetworkShape(cfg=cfg, channel_base=128, channel_max=16, latent_dim=8)
+    return small_recipe(batch=16, shape=shape, loss="hinge", augment=AugmentOptions(kind="none"))
+
+
+def small_request(
+    folder: Path, *, kimg: float = 0.08, resume: Path | None = None, scoring: Scoring | None = None, **changes
+) -> TrainRequest:
     """A request of ten steps on random pictures in `folder`."""
     data = folder / "data.zip"
     if not data.exists():
@@ -61,6 +73,7 @@ def small_request(folder: Path, *, kimg: float = 0.08, resume: Path | None = Non
         schedule=Schedule(kimg=kimg, tick_kimg=0.016, snap=2),
         speed=SpeedOptions(workers=0, probe_memory=False),
         resume=resume,
+        scoring=scoring,
     )
 
 

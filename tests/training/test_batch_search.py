@@ -1,7 +1,7 @@
 from gantune.training import SpeedOptions
 from gantune.training.batch_search import find_batch
 from gantune.training.memory_probe import PhaseCost, Probe
-from gantune.training.players import ImageShape
+from gantune.training.shapes import ImageShape
 from training_samples import small_recipe
 
 IMAGES = ImageShape(8, 1, 3)

@@ -133,6 +133,29 @@ def test_stylegan3_trains_without_path_lengths(tmp_path, cfg):
     assert state["path_length_mean"] == 0
 
 
+PLAIN = {"cfg": "dcgan", "channel_base": 64, "channel_max": 8, "latent_dim": 8}
+
+
+@pytest.mark.parametrize("cond", [True, False], ids=["with classes", "without"])
+@pytest.mark.parametrize("cfg", ["dcgan", "biggan"])
+def test_dcgan_and_biggan_train_and_continue_bit_equal(tmp_path, cfg, cond):
+    shape = NetworkShape(**(PLAIN | {"cfg": cfg, "channel_base": 128}))
+    changes = {"shape": shape, "loss": "hinge", "gamma": 0.1, "cond": cond}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    whole = train(small_request(tmp_path / "a", kimg=0.032, **changes)).run
+    part = train(small_request(tmp_path / "b", kimg=0.024, **changes)).run
+    train(small_request(tmp_path / "b", kimg=0.032, resume=part, **changes))
+    assert_bit_equal(state_of(part), state_of(whole))
+    state = state_of(whole)
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in state.values())
+    statistics = [item for name, item in state.items() if name.startswith("average.") and "mean" in name]
+    assert statistics
+    assert all(item.abs().max() > 0 for item in statistics)
+    checkpoint = load_checkpoint(whole / "network-snapshot-000000.safetensors")
+    assert checkpoint.discriminator.family == checkpoint.generator.family == cfg
+
+
 def test_a_batch_that_does_not_split_is_refused(tmp_path):
     with pytest.raises(UsageError, match="does not split"):
         train(small_request(tmp_path, batch=6))

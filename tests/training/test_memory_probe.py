@@ -7,7 +7,7 @@ from gantune.errors import UnavailableError
 from gantune.measuring.live_bytes import LiveBytes
 from gantune.training import SpeedOptions
 from gantune.training.memory_probe import check_memory, probe_phases
-from gantune.training.players import ImageShape
+from gantune.training.shapes import ImageShape
 from training_samples import small_recipe
 
 IMAGES = ImageShape(8, 1, 3)

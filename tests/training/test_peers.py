@@ -8,17 +8,17 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from gantune.training import SpeedOptions
+from gantune.training import AugmentOptions, SpeedOptions
 from gantune.training.saving import _state_tensors
-from training_samples import small_recipe, steps_on_random_images
+from training_samples import small_recipe, steps_on_random_images, two_process_recipe
 
 SCRIPT = Path(__file__).with_name("two_processes.py")
 
 
-def run_two(out, num_steps, compression="none"):
+def run_two(out, num_steps, compression="none", cfg="stylegan2"):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", SCRIPT]
     done = subprocess.run(
-        [*map(str, command), str(out), str(num_steps), compression],
+        [*map(str, command), str(out), str(num_steps), compression, cfg],
         capture_output=True,
         text=True,
         timeout=200,
@@ -38,8 +38,9 @@ def largest_difference(found, expected, role):
     )
 
 
-def test_accumulation_takes_the_gradients_of_the_whole_batch():
-    recipe = small_recipe(batch=16)
+@pytest.mark.parametrize("aug", ["ada", "none"])
+def test_accumulation_takes_the_gradients_of_the_whole_batch(aug):
+    recipe = small_recipe(batch=16, augment=AugmentOptions(kind=aug, p=0.3))
     whole = steps_on_random_images(recipe, 1)
     parts = steps_on_random_images(recipe, 1, speed=SpeedOptions(workers=0, accumulation=2))
     expected, found = _state_tensors(whole), _state_tensors(parts)
@@ -59,12 +60,29 @@ def test_two_processes_stay_equal_for_twenty_steps_and_begin_like_one(tmp_path):
     assert not [name for name in first if not torch.equal(first[name], second[name])]
     (tmp_path / "short").mkdir()
     short, _ = run_two(tmp_path / "short", 1)
-    alone = _state_tensors(steps_on_random_images(small_recipe(batch=16), 1))
+    alone = _state_tensors(steps_on_random_images(two_process_recipe("stylegan2"), 1))
+    assert_moments_of_one_process(short, alone)
+    assert torch.allclose(short["generator.mapping.w_avg"], alone["generator.mapping.w_avg"], atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cfg", ["dcgan", "biggan"])
+def test_batch_statistics_span_both_processes(tmp_path, cfg):
+    first, second = run_two(tmp_path, 1, cfg=cfg)
+    assert not [name for name in first if not torch.equal(first[name], second[name])]
+    alone = _state_tensors(steps_on_random_images(two_process_recipe(cfg), 1))
+    assert_moments_of_one_process(first, alone)
+    statistics = [name for name in alone if name.endswith(("running_var", "stored_var"))]
+    assert statistics
+    for name in statistics:
+        assert torch.allclose(first[name], alone[name], rtol=1e-4, atol=1e-5), name
+
+
+def assert_moments_of_one_process(found, alone):
     for role in ("g_optimizer", "d_optimizer"):
         moments = {name: item for name, item in alone.items() if name.startswith(role) and "exp_avg" in name}
         scale = max(float(item.abs().max()) for item in moments.values())
-        assert largest_difference(short, moments, role) <= 1e-5 * max(1, scale)
-    assert torch.allclose(short["generator.mapping.w_avg"], alone["generator.mapping.w_avg"], atol=1e-6)
+        assert largest_difference(found, moments, role) <= 1e-5 * max(1, scale)
 
 
 @pytest.mark.slow

@@ -17,6 +17,16 @@ def test_dense_convolutions_run_in_bfloat16_and_give_float32(convolve):
     assert not torch.equal(found, convolve(X, WEIGHT, padding=1))
 
 
+@pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16), ("fp16", torch.float16)])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_bias_is_added_in_float32(by_name, precision, dtype):
+    bias = torch.linspace(-1, 1, 8)
+    with use_precision(precision):
+        found = F.conv2d(X, WEIGHT, bias=bias) if by_name else F.conv2d(X, WEIGHT, bias)
+    expected = F.conv2d(X.to(dtype), WEIGHT.to(dtype)).float() + bias[:, None, None]
+    assert torch.equal(found, expected)
+
+
 @pytest.mark.parametrize(
     "compute",
     [

@@ -23,11 +23,11 @@ def test_lines_behind_the_state_are_dropped_and_so_is_half_a_line(tmp_path):
         append_line(tmp_path, {"num_images": count})
     with (tmp_path / STATISTICS_FILE).open("a") as stream:
         stream.write('{"num_ima')
-    cut_after(tmp_path, 20)
+    cut_after(tmp_path / STATISTICS_FILE, 20)
     lines = (tmp_path / STATISTICS_FILE).read_text().splitlines()
     assert [json.loads(line)["num_images"] for line in lines] == [10, 20]
 
 
 def test_there_may_be_no_lines_yet(tmp_path):
-    cut_after(tmp_path, 20)
+    cut_after(tmp_path / STATISTICS_FILE, 20)
     assert not (tmp_path / STATISTICS_FILE).exists()

@@ -9,12 +9,12 @@ from safetensors.torch import save_file
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from gantune.training.peers import join_peers
 from gantune.training.saving import _state_tensors
-from training_samples import small_recipe, steps_on_random_images
+from training_samples import steps_on_random_images, two_process_recipe
 
 
-def main(out: Path, num_steps: int, compression: str) -> None:
+def main(out: Path, num_steps: int, compression: str, cfg: str) -> None:
     with join_peers(compression=compression) as peers:
-        game = steps_on_random_images(small_recipe(batch=16), num_steps, peers=peers)
+        game = steps_on_random_images(two_process_recipe(cfg), num_steps, peers=peers)
         peers.check_equal(list(game.players.generator.parameters()))
         exchanged = {"sent": peers.exchanged.sent, "uncompressed": peers.exchanged.uncompressed}
         tensors = {name: item.contiguous() for name, item in _state_tensors(game).items()}
@@ -23,4 +23,4 @@ def main(out: Path, num_steps: int, compression: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])

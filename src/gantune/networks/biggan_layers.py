@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gantune.errors import UsageError
+from gantune.networks.batch_statistics import normalize_batch
 from gantune.networks.spectral_norm import SpectralConv2d, SpectralLinear
 from gantune.records.interface import InputSpec
 
@@ -12,7 +13,10 @@ _EPSILON = 1e-5
 
 
 class StoredNorm(nn.Module):
-    """Normalize [N, C, H, W] with stored statistics, then apply a gain and a bias of one value a channel."""
+    """Normalize [N, C, H, W] with stored statistics, then apply a gain and a bias of one value a channel.
+
+    In training the statistics are those of the batch, and the stored ones follow them.
+    """
 
     stored_mean: Tensor
     stored_var: Tensor
@@ -26,13 +30,17 @@ class StoredNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalized `x`."""
+        if self.training:
+            normalized = normalize_batch(x, self.stored_mean, self.stored_var, eps=_EPSILON)
+            return normalized * self.gain[:, None, None] + self.bias[:, None, None]
         return F.batch_norm(x, self.stored_mean, self.stored_var, self.gain, self.bias, eps=_EPSILON)
 
 
 class ConditionalNorm(nn.Module):
     """Normalize [N, C, H, W] with stored statistics; gain and bias are linear in a condition [N, K].
 
-    The gain is 1 + linear(condition). Source: Brock et al., BigGAN, arXiv 1809.11096, appendix B.
+    The gain is 1 + linear(condition); in training the statistics are those of the batch.
+    Source: Brock et al., BigGAN, arXiv 1809.11096, appendix B.
     """
 
     stored_mean: Tensor
@@ -47,7 +55,10 @@ class ConditionalNorm(nn.Module):
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """Return the normalized `x` under `condition`."""
-        normalized = F.batch_norm(x, self.stored_mean, self.stored_var, eps=_EPSILON)
+        if self.training:
+            normalized = normalize_batch(x, self.stored_mean, self.stored_var, eps=_EPSILON)
+        else:
+            normalized = F.batch_norm(x, self.stored_mean, self.stored_var, eps=_EPSILON)
         gain, bias = 1 + self.gain(condition), self.bias(condition)
         result: Tensor = normalized * gain[:, :, None, None] + bias[:, :, None, None]
         return result

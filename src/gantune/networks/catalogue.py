@@ -11,8 +11,10 @@ from torch import nn
 from gantune.errors import UnsupportedError, UsageError
 from gantune.networks.biggan import BigGANGenerator
 from gantune.networks.biggan_deep import BigGANDeepGenerator
+from gantune.networks.biggan_discriminator import BigGANDiscriminator
 from gantune.networks.contract import Config
 from gantune.networks.dcgan import DCGANGenerator
+from gantune.networks.dcgan_discriminator import DCGANDiscriminator
 from gantune.networks.rrdb import RRDBGenerator
 from gantune.networks.srvgg import SRVGGGenerator
 from gantune.networks.stylegan2 import StyleGAN2Generator
@@ -35,9 +37,9 @@ FAMILIES: tuple[Family, ...] = (
     Family("stylegan2", StyleGAN2Generator, StyleGAN2Discriminator),
     # StyleGAN3 is trained against the discriminator of StyleGAN2.
     Family("stylegan3", StyleGAN3Generator, StyleGAN2Discriminator),
-    Family("biggan", BigGANGenerator),
+    Family("biggan", BigGANGenerator, BigGANDiscriminator),
     Family("biggan_deep", BigGANDeepGenerator),
-    Family("dcgan", DCGANGenerator),
+    Family("dcgan", DCGANGenerator, DCGANDiscriminator),
     Family("srvgg", SRVGGGenerator),
     Family("rrdb", RRDBGenerator),
 )

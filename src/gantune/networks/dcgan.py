@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from gantune.errors import UsageError
+from gantune.networks.batch_statistics import SharedBatchNorm2d
 from gantune.networks.contract import Config, sample_tensors
 from gantune.networks.options import plain_values, read_options
 from gantune.records.interface import InputSpec, OutputSpec
@@ -124,7 +125,7 @@ class DCGANLayer(nn.Module):
             self.conv = nn.ConvTranspose2d(*shape, output_padding=options.output_padding, bias=options.bias)
         else:
             self.conv = nn.Conv2d(*shape, bias=options.bias)
-        self.norm = nn.BatchNorm2d(options.width) if options.norm else None
+        self.norm = SharedBatchNorm2d(options.width) if options.norm else None
         self.activation = nn.Tanh() if is_last else nn.ReLU()
         self.dropout = nn.Dropout(options.dropout) if options.dropout else None
 

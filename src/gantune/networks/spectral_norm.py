@@ -19,6 +19,22 @@ def normalize_spectrally(weight: Tensor, u0: Tensor) -> Tensor:
     return weight / (projected * u).sum()
 
 
+def normalize_in_training(weight: Tensor, u0: Tensor, sv0: Tensor) -> Tensor:
+    """Divide `weight` by its largest singular value and take one power step: `u0` and `sv0` move, in place.
+
+    The singular vectors count as constants for the gradient (arXiv 1802.05957, equation 12).
+    """
+    matrix = weight.flatten(1)
+    with torch.no_grad():
+        v = F.normalize(u0 @ matrix, eps=_EPSILON)
+        u = F.normalize(v @ matrix.T, eps=_EPSILON)
+        u0.copy_(u)
+    value = ((v @ matrix.T) * u).sum()
+    with torch.no_grad():
+        sv0.fill_(value)
+    return weight / value
+
+
 class SpectralConv2d(nn.Conv2d):
     """Convolve with the normalized weight; `u0` is stored with the weights, `sv0` only informs."""
 
@@ -33,7 +49,9 @@ class SpectralConv2d(nn.Conv2d):
         self.register_buffer("sv0", torch.ones(1))
 
     def normalized_weight(self) -> Tensor:
-        """Return the weight that the layer multiplies with: constant as long as the parameters are."""
+        """Return the weight that the layer multiplies with; in training every call takes a power step."""
+        if self.training:
+            return normalize_in_training(self.weight, self.u0, self.sv0)
         return normalize_spectrally(self.weight, self.u0)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,7 +71,9 @@ class SpectralLinear(nn.Linear):
         self.register_buffer("sv0", torch.ones(1))
 
     def normalized_weight(self) -> Tensor:
-        """Return the weight that the layer multiplies with: constant as long as the parameters are."""
+        """Return the weight that the layer multiplies with; in training every call takes a power step."""
+        if self.training:
+            return normalize_in_training(self.weight, self.u0, self.sv0)
         return normalize_spectrally(self.weight, self.u0)
 
     def forward(self, x: Tensor) -> Tensor:

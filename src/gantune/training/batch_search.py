@@ -7,7 +7,7 @@ import psutil
 
 from gantune.training.memory_probe import Probe, probe_phases
 from gantune.training.options import Recipe, SpeedOptions
-from gantune.training.players import ImageShape
+from gantune.training.shapes import ImageShape
 
 SMALLEST_GAIN = 1.05
 LARGEST_BATCH = 256

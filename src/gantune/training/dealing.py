@@ -34,7 +34,7 @@ def deal_positions(num_samples: int, *, part: int, num_parts: int, group_size: i
 
 def deal(draw: Draw, *, part: int, num_parts: int, group_size: int) -> dict[str, Tensor]:
     """Return the share of part number `part` in every tensor of `draw`."""
-    if num_parts == 1:
+    if num_parts == 1 or not draw:
         return dict(draw)
     count = next(iter(draw.values())).shape[0]
     positions = deal_positions(count, part=part, num_parts=num_parts, group_size=group_size)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gantune.errors import UnsupportedError
+from gantune.networks.biggan import BigGANGenerator
 from gantune.networks.contract import StyleNetwork
 from gantune.networks.stylegan3 import StyleGAN3Generator
 from gantune.training.dealing import Draw
@@ -21,8 +22,10 @@ NOISE = "noise."
 def draw_latents(
     network: nn.Module, labels: Tensor, num_samples: int, rng: torch.Generator, *, style_mixing: float
 ) -> dict[str, Tensor]:
-    """Draw z, a second z and the layers that take it, a label of `labels` [K, c_dim], and noise."""
-    assert isinstance(network, StyleNetwork), "generators that are trained map z to ws"
+    """Draw z and a label of `labels` [K, c_dim]; for style networks a second z, its layers, and noise."""
+    if not isinstance(network, StyleNetwork):
+        z = torch.randn(num_samples, int(network.z_dim), generator=rng)  # type: ignore[arg-type]
+        return {"z": z, "c": labels[torch.randint(len(labels), (num_samples,), generator=rng)]}
     z_dim, num_ws = network.z_dim, network.num_ws
     draw = {
         "z": torch.randn(num_samples, z_dim, generator=rng),
@@ -47,6 +50,22 @@ def noise_shapes(network: nn.Module) -> Mapping[str, tuple[int, ...]]:
     """List the noise that a generator's layers take, by layer; none where it has none."""
     shapes = getattr(network.synthesis, "noise_shapes", None)
     return shapes() if callable(shapes) else {}
+
+
+def generate(network: nn.Module, draw: Draw, *, update_emas: bool = False) -> Tensor:
+    """Return the images of a draw, by any generator."""
+    if not isinstance(network, StyleNetwork):
+        images: Tensor = network(draw["z"], class_input(network, draw["c"]))
+        return images
+    ws = map_latents(network, draw, update_emas=update_emas)
+    return synthesize(network, ws, draw, update_emas=update_emas)
+
+
+def class_input(network: nn.Module, c: Tensor) -> Tensor | None:
+    """Return the labels c [N, c_dim] as `network` takes them: None without labels, one class for BigGAN."""
+    if c.shape[1]:
+        return c
+    return c.new_ones(len(c), 1) if isinstance(network, BigGANGenerator) else None
 
 
 def map_latents(network: nn.Module, draw: Draw, *, update_emas: bool = False) -> Tensor:

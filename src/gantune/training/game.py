@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from gantune.training.augment import AugmentState
+from gantune.training.loss_scale import LossScale
 from gantune.training.options import Recipe
 from gantune.training.players import Players, has_path_lengths
 
@@ -16,7 +17,8 @@ Records = dict[str, list[Tensor]]
 class Game:
     """The players, their optimizers and the running numbers after `step` steps and `num_images` images.
 
-    `records` collects what the phases report since the last tick; it is not part of the state.
+    `loss_scales` are those of the learners, for float16. `records` collects what the phases report since the
+    last tick; it is not part of the state.
     """
 
     players: Players
@@ -28,6 +30,9 @@ class Game:
     step: int = 0
     num_images: int = 0
     elapsed_s: float = 0.0
+    loss_scales: dict[str, LossScale] = field(
+        default_factory=lambda: {"generator": LossScale(), "discriminator": LossScale()}
+    )
     records: Records = field(default_factory=dict)
 
     def record(self, name: str, value: Tensor) -> None:

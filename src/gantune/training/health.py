@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from gantune.errors import ScriptError
 from gantune.training.batches import seed_generator
+from gantune.training.draws import class_input
 from gantune.training.statistics import Statistics
 
 Kind = Literal["overflow", "vanishing_gradient", "logits_drift", "mode_collapse"]
@@ -82,8 +83,14 @@ def fake_spread(generator: nn.Module, label: Tensor, *, seed: int) -> float:
     """Return the spread of images of different latents under one label [c_dim]."""
     z_dim = int(generator.z_dim)  # type: ignore[arg-type]
     z = torch.randn(NUM_SAMPLES, z_dim, generator=seed_generator(seed, _HEALTH)).to(label)
-    c = label.expand(NUM_SAMPLES, -1) if label.numel() else None
-    return image_spread(generator(z, c, noise_mode="const"))
+    c = class_input(generator, label.expand(NUM_SAMPLES, -1))
+    was_training = generator.training
+    # Looking must not move running statistics.
+    generator.eval()
+    try:
+        return image_spread(generator(z, c))
+    finally:
+        generator.train(was_training)
 
 
 def stop_if_ill(ailments: Sequence[Ailment], *, resume: str) -> None:

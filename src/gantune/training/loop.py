@@ -23,7 +23,7 @@ from gantune.training.options import Recipe, Schedule, SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import plan_phases
 from gantune.training.pictures import pick_labels, write_fakes, write_reals
-from gantune.training.players import ImageShape, build_players
+from gantune.training.players import build_players
 from gantune.training.progress import describe_probe, describe_tick
 from gantune.training.run_folder import (
     OPTIONS_FILE,
@@ -34,7 +34,9 @@ from gantune.training.run_folder import (
     snapshot_path,
 )
 from gantune.training.saving import load_state, load_weights, save_snapshot, save_state
-from gantune.training.statistics import Statistics, append_line, cut_after, single, summarize
+from gantune.training.scoring import METRICS_FILE, Scoring, describe_scores, score_snapshot
+from gantune.training.shapes import ImageShape
+from gantune.training.statistics import STATISTICS_FILE, Statistics, append_line, cut_after, single, summarize
 from gantune.training.step import RealBatch, StepContext, take_step
 from gantune.training.watchdog import watch
 
@@ -47,7 +49,7 @@ class TrainRequest:
     """What to train, on which data, where to, and from where on.
 
     `resume` is a run folder, which is continued in place, or a checkpoint, with whose networks a new run
-    begins.
+    begins. `scoring` says how snapshots are scored; None is not at all.
     """
 
     data: Path
@@ -56,6 +58,7 @@ class TrainRequest:
     schedule: Schedule
     speed: SpeedOptions
     resume: Path | None = None
+    scoring: Scoring | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ def train(
     images = ImageShape(dataset.resolution, dataset.channels, dataset.label_dim)
     if request.resume is not None and request.resume.is_dir():
         find_state(request.resume)
+    if request.scoring is not None:
+        request.scoring.check()
     if speed.tuned_allocator:
         tune_allocator()
     if speed.probe_memory:
@@ -136,7 +141,8 @@ def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset, peers
         saved = load_state(game, find_state(run))
         if peers.is_first:
             _warn_of_changes(saved, request.recipe)
-            cut_after(run, game.num_images)
+            for name in (STATISTICS_FILE, METRICS_FILE):
+                cut_after(run / name, game.num_images)
             remove_leftovers(run)
         return run
     if request.resume is not None:
@@ -187,6 +193,7 @@ class _Loop:
         on_progress: Report,
     ) -> None:
         self.schedule = request.schedule
+        self.scoring, self.data = request.scoring, request.data
         self.game = game
         self.context = context
         self.stream = stream
@@ -272,6 +279,10 @@ class _Loop:
             save_snapshot(self.game.players, path)
             picture = self.folder / f"fakes{self.game.num_images // 1000:06d}.png"
             write_fakes(self.game.players.average, self.labels, picture, seed=self.game.recipe.seed)
+            if self.scoring is not None:
+                self.context.on_phase("metrics")
+                scores = score_snapshot(path, self.data, self.scoring, num_images=self.game.num_images)
+                self.on_progress(describe_scores(scores))
         return path
 
     def _save(self) -> None:

@@ -14,7 +14,8 @@ from gantune.training.layout import keep_channels_last
 from gantune.training.options import Recipe, SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import PhaseName, plan_phases
-from gantune.training.players import ImageShape, build_players
+from gantune.training.players import build_players
+from gantune.training.shapes import ImageShape
 from gantune.training.step import RealBatch, StepContext, run_phase
 
 _RESERVE = 0.9

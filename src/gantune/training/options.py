@@ -7,8 +7,9 @@ from pydantic.dataclasses import dataclass
 
 from gantune.training.precision import Precision
 
-Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r"]
+Configuration = Literal["stylegan2", "stylegan3-t", "stylegan3-r", "dcgan", "biggan"]
 Augmentation = Literal["none", "ada", "fixed", "diffaugment"]
+Group = Literal["blit", "geometry", "color", "filter", "noise", "cutout"]
 Loss = Literal["logistic", "hinge"]
 Implementation = Literal["auto", "reference", "portable"]
 CONFIGURATIONS: tuple[str, ...] = get_args(Configuration)
@@ -18,7 +19,8 @@ CONFIGURATIONS: tuple[str, ...] = get_args(Configuration)
 class NetworkShape:
     """Choose the networks: a resolution r has min(channel_base / r, channel_max) channels.
 
-    A `map_depth` of None is 8 layers for StyleGAN2 and 2 for StyleGAN3.
+    A `map_depth` of None is 8 layers for StyleGAN2 and 2 for StyleGAN3. DCGAN and BigGAN have no mapping
+    network and no minibatch statistics.
     """
 
     cfg: Configuration = "stylegan2"
@@ -35,7 +37,8 @@ class AugmentOptions:
     """Choose the augmentation of what the discriminator sees.
 
     `ada` moves the probability p so that the sign of the logits of real images averages `target`; `fixed`
-    keeps `p`. `ada_kimg` is how many thousand images p takes from 0 to 1.
+    keeps `p`. `ada_kimg` is how many thousand images p takes from 0 to 1. `groups` are the kinds of
+    transforms of both.
     """
 
     kind: Augmentation = "ada"
@@ -43,6 +46,7 @@ class AugmentOptions:
     target: float = Field(default=0.6, gt=-1, lt=1)
     ada_kimg: float = Field(default=500, gt=0)
     interval: int = Field(default=4, ge=1)
+    groups: tuple[Group, ...] = ("blit", "geometry", "color")
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -7,9 +7,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from gantune.records.interface import InputSpec
 from gantune.training.augment import augment, draw_augmentation
 from gantune.training.dealing import Draw
-from gantune.training.draws import draw_directions, draw_latents, map_latents, synthesize
+from gantune.training.draws import draw_directions, draw_latents, generate, map_latents, synthesize
 from gantune.training.game import Game
 from gantune.training.losses import (
     discriminator_loss,
@@ -80,7 +81,7 @@ def plan_phases(recipe: Recipe, generator: torch.nn.Module) -> tuple[Phase, ...]
 def _draw_fakes(game: Game, labels: Tensor, rng: torch.Generator) -> dict[str, Tensor]:
     recipe = game.recipe
     draw = draw_latents(game.players.generator, labels, recipe.batch, rng, style_mixing=recipe.style_mixing)
-    return draw | draw_augmentation(recipe.augment.kind, recipe.batch, rng, prefix=FAKE)
+    return draw | draw_augmentation(recipe.augment, recipe.batch, _image_shape(game), rng, prefix=FAKE)
 
 
 def _draw_fakes_and_reals(game: Game, labels: Tensor, rng: torch.Generator) -> dict[str, Tensor]:
@@ -88,7 +89,14 @@ def _draw_fakes_and_reals(game: Game, labels: Tensor, rng: torch.Generator) -> d
 
 
 def _draw_r1(game: Game, labels: Tensor, rng: torch.Generator) -> dict[str, Tensor]:
-    return draw_augmentation(game.recipe.augment.kind, game.recipe.batch, rng, prefix=REAL)
+    recipe = game.recipe
+    return draw_augmentation(recipe.augment, recipe.batch, _image_shape(game), rng, prefix=REAL)
+
+
+def _image_shape(game: Game) -> tuple[int, ...]:
+    """Return (C, H, W) of the images that the discriminator takes."""
+    specs: tuple[InputSpec, ...] = game.players.discriminator.inputs  # type: ignore[assignment]
+    return tuple(int(size) for size in specs[0].shape[1:])
 
 
 def _draw_path_length(game: Game, labels: Tensor, rng: torch.Generator) -> dict[str, Tensor]:
@@ -96,21 +104,18 @@ def _draw_path_length(game: Game, labels: Tensor, rng: torch.Generator) -> dict[
     # A second derivative through the generator needs the most memory of all phases.
     count = max(recipe.batch // PATH_LENGTH_SHRINK, 1)
     draw = draw_latents(generator, labels, count, rng, style_mixing=recipe.style_mixing)
-    size = int(generator.img_resolution)  # type: ignore[arg-type]
-    shape = (int(generator.img_channels), size, size)  # type: ignore[arg-type]
-    return draw | {"directions": draw_directions(count, shape, rng)}
+    return draw | {"directions": draw_directions(count, _image_shape(game), rng)}
 
 
 def _discriminate(game: Game, images: Tensor, c: Tensor, draw: Draw, prefix: str) -> Tensor:
-    kind = game.recipe.augment.kind
-    seen = augment(images, draw, game.augment.p, kind=kind, prefix=prefix)
+    seen = augment(images, draw, game.augment.p, options=game.recipe.augment, prefix=prefix)
     logits: Tensor = game.players.discriminator(seen, c if c.shape[1] else None)
     return logits
 
 
 def _descend_g_main(game: Game, draw: Draw, weight: float) -> None:
     generator = game.players.generator
-    images = synthesize(generator, map_latents(generator, draw), draw)
+    images = generate(generator, draw)
     logits = _discriminate(game, images, draw["c"], draw, FAKE)
     loss = generator_loss(logits, loss=game.recipe.loss).mean()
     game.record("loss/generator", loss)
@@ -131,7 +136,7 @@ def _descend_path_length(game: Game, draw: Draw, weight: float) -> None:
 def _descend_d_main(game: Game, draw: Draw, weight: float) -> None:
     generator, loss_name = game.players.generator, game.recipe.loss
     with torch.no_grad():
-        images = synthesize(generator, map_latents(generator, draw, update_emas=True), draw, update_emas=True)
+        images = generate(generator, draw, update_emas=True)
     # Two backward passes: the graphs of fake and real images never exist together.
     fake_logits = _discriminate(game, images, draw["c"], draw, FAKE)
     fake_loss = discriminator_loss(fake_logits, is_real=False, loss=loss_name).mean()

@@ -11,6 +11,7 @@ from gantune.records.interface import OutputSpec
 from gantune.runtime.images import tile, to_pixels, write_png
 from gantune.training.batches import seed_generator
 from gantune.training.dataset import ImageDataset
+from gantune.training.draws import class_input
 
 COLUMNS, ROWS = 20, 10
 _BATCH = 50
@@ -37,7 +38,7 @@ def write_fakes(average: nn.Module, labels: Tensor, path: Path, *, seed: int) ->
     images = []
     for start in range(0, len(z), _BATCH):
         c = labels[start : start + _BATCH].to(device)
-        images.append(average(z[start : start + _BATCH].to(device), c if c.shape[1] else None).cpu())
+        images.append(average(z[start : start + _BATCH].to(device), class_input(average, c)).cpu())
     _write_sheet(torch.cat(images).numpy(), path)
 
 

@@ -1,8 +1,9 @@
-"""Run dense convolutions in bfloat16 and everything else in float32.
+"""Run dense convolutions in bfloat16 or float16 and everything else in float32.
 
 What must stay float32 stays so by itself: the mapping network, styles and demodulation, filters,
 activations, the sum of the toRGB images, the first layer of the discriminator, logits and losses. Only
 convolutions between feature maps are cast, their inputs down and their results up; so are their gradients.
+A bias is added in float32.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-Precision = Literal["fp32", "bf16"]
+Precision = Literal["fp32", "bf16", "fp16"]
 _MOST_IMAGE_CHANNELS = 4
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _CONVOLUTIONS = (F.conv2d, F.conv_transpose2d)
 
 
@@ -24,7 +26,7 @@ def use_precision(precision: Precision) -> Iterator[None]:
     if precision == "fp32":
         yield
         return
-    with _DenseConvolutions(torch.bfloat16):
+    with _DenseConvolutions(_DTYPES[precision]):
         yield
 
 
@@ -46,15 +48,16 @@ class _DenseConvolutions(TorchFunctionMode):
         if func not in _CONVOLUTIONS or not _is_dense(args, kwargs):
             return func(*args, **kwargs)
         x, weight, *rest = args
-        result = func(x.to(self.dtype), weight.to(self.dtype), *rest, **kwargs)
+        bias = rest[0] if rest else kwargs.pop("bias", None)
+        result = func(x.to(self.dtype), weight.to(self.dtype), None, *rest[1:], **kwargs)
         assert isinstance(result, torch.Tensor)
-        return result.to(x.dtype)
+        result = result.to(x.dtype)
+        return result if bias is None else result + bias[:, None, None]
 
 
 def _is_dense(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     if len(args) < 2 or args[0].dtype != torch.float32:
         return False
     weight = args[1]
-    has_bias = (len(args) > 2 and args[2] is not None) or kwargs.get("bias") is not None
     is_depthwise = kwargs.get("groups", 1) != 1 or len(args) > 6
-    return not has_bias and not is_depthwise and min(weight.shape[0], weight.shape[1]) > _MOST_IMAGE_CHANNELS
+    return not is_depthwise and min(weight.shape[0], weight.shape[1]) > _MOST_IMAGE_CHANNELS

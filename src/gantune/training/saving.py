@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -16,6 +17,7 @@ from gantune.checkpoints.safetensors_file import write_safetensors
 from gantune.errors import CheckpointError, StorageError
 from gantune.training.augment import AugmentState
 from gantune.training.game import Game
+from gantune.training.loss_scale import LossScale
 from gantune.training.players import Players
 
 STATE_VERSION = 1
@@ -31,6 +33,7 @@ def save_state(game: Game, path: Path) -> None:
         "num_images": game.num_images,
         "elapsed_s": game.elapsed_s,
         "augment": asdict(game.augment),
+        "loss_scales": {learner: asdict(scale) for learner, scale in game.loss_scales.items()},
         "recipe": asdict(game.recipe),
     }
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -64,6 +67,9 @@ def load_state(game: Game, path: Path) -> dict[str, object]:
     game.step, game.num_images = int(numbers["step"]), int(numbers["num_images"])
     game.elapsed_s = float(numbers["elapsed_s"])
     game.augment = AugmentState(**numbers["augment"])
+    # States written before float16 was there have none.
+    scales: dict[str, dict[str, Any]] = numbers.get("loss_scales", {})
+    game.loss_scales |= {learner: LossScale(**kept) for learner, kept in scales.items()}
     recipe: dict[str, object] = numbers["recipe"]
     return recipe
 

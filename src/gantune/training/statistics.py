@@ -38,9 +38,8 @@ def append_line(folder: Path, line: Mapping[str, object]) -> None:
         stream.write(text + "\n")
 
 
-def cut_after(folder: Path, num_images: int) -> None:
+def cut_after(path: Path, num_images: int) -> None:
     """Drop the lines of a killed run that lie behind the state from which it resumes."""
-    path = folder / STATISTICS_FILE
     if not path.exists():
         return
     kept = []

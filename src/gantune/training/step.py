@@ -79,10 +79,13 @@ def run_phase(phase: Phase, game: Game, real: RealBatch, context: StepContext) -
     players = game.players
     recomputed = (players.generator, players.discriminator) if context.speed.checkpointing else ()
     precision: Precision = "fp32" if phase.is_second_order else context.speed.precision
+    scale = game.loss_scales[phase.learner].value if precision == "fp16" else 1.0
     with use_precision(precision), recompute_blocks(*recomputed):
         for index in range(rounds):
-            phase.descend(game, deal(share, part=index, num_parts=rounds, group_size=group), 1 / rounds)
+            phase.descend(game, deal(share, part=index, num_parts=rounds, group_size=group), scale / rounds)
     network.requires_grad_(False)
+    if scale != 1:
+        torch._foreach_div_([item.grad for item in network.parameters() if item.grad is not None], scale)
     _finish_phase(phase, game, network, optimizer, context)
 
 
@@ -96,6 +99,10 @@ def _finish_phase(
     game.record(f"gradient_norm/{phase.name}", norm)
     has_overflow = not bool(norm.isfinite())
     game.record(f"overflow/{phase.name}", torch.tensor(float(has_overflow)))
+    if context.speed.precision == "fp16" and not phase.is_second_order:
+        game.record(f"loss_scale/{phase.learner}", torch.tensor(game.loss_scales[phase.learner].value))
+        scale = game.loss_scales[phase.learner].after_step(has_overflow=has_overflow)
+        game.loss_scales[phase.learner] = scale
     if has_overflow:
         return  # a single such step would spoil every weight
     optimizer.step()
