@@ -1,5 +1,6 @@
 import os
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ class ScriptedWorker:
     """Answer with made-up times: a subject called "x3" takes 3 ms, times a drift common to a round."""
 
     visits: list[str]
+    closed: list[str]
     drift: list[float]
 
     def __init__(self, subject: Subject, *, timeout_s: float) -> None:
@@ -41,6 +43,9 @@ class ScriptedWorker:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+    def close(self) -> None:
+        self.closed.append(self.name)
 
     def load(self) -> float:
         return 7.0
@@ -59,13 +64,19 @@ class ScriptedWorker:
 
 
 def compare_scripted(
-    monkeypatch: pytest.MonkeyPatch, names: list[str], options: ComparisonOptions, drift: list[float]
+    monkeypatch: pytest.MonkeyPatch,
+    names: list[str],
+    options: ComparisonOptions,
+    drift: list[float],
+    eliminate: comparison.Eliminate | None = None,
 ) -> Comparison:
     monkeypatch.setattr(ScriptedWorker, "visits", [], raising=False)
+    monkeypatch.setattr(ScriptedWorker, "closed", [], raising=False)
     monkeypatch.setattr(ScriptedWorker, "drift", drift, raising=False)
     monkeypatch.setattr(comparison, "WorkerProcess", ScriptedWorker)
     source = CheckpointSource(path=Path("x"))
-    return compare_subjects([Subject(name=name, source=source) for name in names], options)
+    subjects = [Subject(name=name, source=source) for name in names]
+    return compare_subjects(subjects, options, eliminate=eliminate)
 
 
 def test_the_ratio_is_paired_so_that_drift_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +99,25 @@ def test_a_spent_budget_ends_the_rounds_after_the_first(monkeypatch: pytest.Monk
     compared = compare_scripted(monkeypatch, ["x1"], options, [1.0])
     assert compared.num_rounds == 1
     assert not compared.is_complete
+
+
+def test_a_hopeless_subject_is_stopped_and_keeps_what_it_showed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, int]] = []
+
+    def eliminate(rounds_ms: Mapping[str, Sequence[float]]) -> dict[str, str]:
+        seen.append({name: len(rounds) for name, rounds in rounds_ms.items()})
+        return {"x9": "too slow"} if len(seen) == 2 else {}
+
+    options = ComparisonOptions(num_rounds=4, min_visit_ms=1e-9, baselines=("x3",))
+    compared = compare_scripted(monkeypatch, ["x3", "x9"], options, [1.0, 5.0, 0.2], eliminate=eliminate)
+    assert seen == [{"x3": 1, "x9": 1}, {"x3": 2, "x9": 2}, {"x3": 3}, {"x3": 4}]
+    assert compared.stopped == {"x9": "too slow"}
+    stopped = compared.result("x9")
+    assert stopped.status == "measured"
+    assert stopped.measured is not None
+    assert stopped.measured.latency_ms.n == 2
+    assert ScriptedWorker.closed == ["x9"]
+    assert compared.speedups["x9"]["x3"].median == pytest.approx(1 / 3)
 
 
 def test_a_fast_subject_is_called_until_the_visit_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:

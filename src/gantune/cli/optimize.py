@@ -8,8 +8,9 @@ import typer
 from gantune.cli.console import print_json, report_progress
 from gantune.cli.options import ImageSizeOption, JsonOption, NetworkArgument, OverwriteOption, SeedOption
 
-Goal = Literal["latency", "throughput"]
-Precision = Literal["any", "fp32", "bf16"]
+Goal = Literal["latency", "throughput", "memory", "size"]
+Precision = Literal["any", "fp32", "bf16", "int8"]
+Target = Literal["cpu", "nvidia", "edge", "cross-platform"]
 ImageError = Literal["range", "snr"]
 Bound = Annotated[float | None, typer.Option(show_default=False)]
 
@@ -17,7 +18,7 @@ Bound = Annotated[float | None, typer.Option(show_default=False)]
 def optimize(
     file: NetworkArgument,
     out: Annotated[Path, typer.Option("--out", help="Folder for the run.", show_default=False)],
-    target: Annotated[str, typer.Option(help="Where it will run: cpu.")] = "cpu",
+    target: Annotated[Target, typer.Option(help="Where it will run.")] = "cpu",
     goal: Annotated[Goal, typer.Option(help="What to improve.")] = "latency",
     precision: Annotated[Precision, typer.Option(help="fp32 keeps only exact candidates.")] = "any",
     min_psnr: Annotated[
@@ -30,12 +31,21 @@ def optimize(
     image_error: Annotated[
         ImageError, typer.Option(help="PSNR over the value range, or SNR (for networks with random weights).")
     ] = "range",
-    budget_minutes: Annotated[float | None, typer.Option(help="Stop measuring after this long.")] = None,
+    max_frechet_loss: Annotated[
+        float | None, typer.Option(help="Largest relative Fréchet loss; 0.02 is 2 %.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Real pictures, for Fréchet distances: a folder or a ZIP.")
+    ] = None,
+    num_images: Annotated[int, typer.Option(min=2, help="Images a Fréchet distance is taken over.")] = 10_000,
+    budget_minutes: Annotated[float | None, typer.Option(help="Search no longer than this.")] = None,
     samples: Annotated[
         Path | None, typer.Option("--samples", help="Pictures to test an image-to-image network on.")
     ] = None,
     image_size: ImageSizeOption = 64,
-    batch: Annotated[int, typer.Option(min=1, help="Batch size that is timed.")] = 1,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Batch size that is timed (default: 8 for throughput, else 1).")
+    ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads (default: all cores).")] = None,
     rounds: Annotated[int, typer.Option(min=3, help="Interleaved timing rounds.")] = 15,
     plan: Annotated[Path | None, typer.Option(help="Replay the plan.yaml of an earlier run.")] = None,
@@ -58,6 +68,7 @@ def optimize(
         budget=Budget(
             min_psnr_db=min_psnr,
             max_spectrum_db=max_spectrum,
+            max_frechet_loss=max_frechet_loss,
             max_latency_ms=max_latency_ms,
             max_peak_bytes=max_peak_bytes,
             max_size_bytes=max_size_bytes,
@@ -70,6 +81,8 @@ def optimize(
         threads=threads,
         rounds=rounds,
         seed=seed,
+        data=data,
+        num_images=num_images,
     )
     the_plan = make_plan(file, options) if plan is None else read_plan(plan)
     if dry_run:

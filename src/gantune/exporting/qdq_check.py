@@ -6,6 +6,7 @@ import numpy as np
 import onnxruntime
 import torch
 from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph
 
 from gantune.errors import ExportError
 from gantune.exporting.paired_check import PairedCheck
@@ -53,7 +54,10 @@ def _open(path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except (Fail, InvalidGraph) as error:
+        raise ExportError(f"ONNX Runtime refuses the quantized graph: {error}") from error
 
 
 def _rms(values: NDArray[np.float32]) -> float:

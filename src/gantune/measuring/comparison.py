@@ -5,7 +5,7 @@ alike; the ratio of two subjects is taken within a round, and its median over th
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -64,15 +64,22 @@ class _Visit:
     facts: dict[str, object] = field(default_factory=dict)
     throughput: list[Throughput] = field(default_factory=list)
     failure: str = ""
+    stopped: str = ""
 
+
+Eliminate = Callable[[Mapping[str, Sequence[float]]], Mapping[str, str]]
+"""Called after each round with the milliseconds of every subject that runs; names those to stop, and why."""
 
 _Step = Callable[[_Visit, ComparisonOptions], None]
 
 
-def compare_subjects(subjects: Sequence[Subject], options: ComparisonOptions) -> Comparison:
+def compare_subjects(
+    subjects: Sequence[Subject], options: ComparisonOptions, *, eliminate: Eliminate | None = None
+) -> Comparison:
     """Measure all subjects, each in its own process, in interleaved rounds.
 
-    A subject that refuses or dies becomes a failed result that says why; the others go on.
+    A subject that refuses or dies becomes a failed result that says why; the others go on. One that
+    `eliminate` stops keeps what it has shown so far, and its process ends.
     """
     names = [subject.name for subject in subjects]
     if len(set(names)) != len(names) or not names:
@@ -85,7 +92,7 @@ def compare_subjects(subjects: Sequence[Subject], options: ComparisonOptions) ->
         ]
         for visit in visits:
             _attempt(visit, _warm_up, options)
-        num_rounds = _run_rounds(visits, options, deadline)
+        num_rounds = _run_rounds(visits, options, deadline, eliminate)
         for visit in visits:
             _attempt(visit, _take_facts, options)
     return Comparison(
@@ -93,21 +100,35 @@ def compare_subjects(subjects: Sequence[Subject], options: ComparisonOptions) ->
         speedups=_speedups(visits, options.baselines),
         num_rounds=num_rounds,
         is_complete=num_rounds == options.num_rounds,
+        stopped={visit.subject.name: visit.stopped for visit in visits if visit.stopped},
     )
 
 
-def _run_rounds(visits: list[_Visit], options: ComparisonOptions, deadline: Deadline) -> int:
+def _run_rounds(
+    visits: list[_Visit], options: ComparisonOptions, deadline: Deadline, eliminate: Eliminate | None
+) -> int:
     for index in range(options.num_rounds):
         if index and deadline.is_over:
             return index
         start = index % len(visits)
         for visit in visits[start:] + visits[:start]:
             _attempt(visit, _take_round, options)
+        if eliminate is not None:
+            _stop_hopeless(visits, options, eliminate)
     return options.num_rounds
 
 
+def _stop_hopeless(visits: list[_Visit], options: ComparisonOptions, eliminate: Eliminate) -> None:
+    running = {visit.subject.name: visit for visit in visits if not visit.failure and not visit.stopped}
+    for name, reason in eliminate({name: visit.rounds_ms for name, visit in running.items()}).items():
+        visit = running[name]
+        _attempt(visit, _take_facts, options)
+        visit.stopped = reason
+        visit.worker.close()
+
+
 def _attempt(visit: _Visit, step: _Step, options: ComparisonOptions) -> None:
-    if visit.failure:
+    if visit.failure or visit.stopped:
         return
     try:
         step(visit, options)
@@ -178,7 +199,8 @@ def _speedups(visits: list[_Visit], baselines: Sequence[str]) -> dict[str, dict[
     return {
         name: {
             baseline: bootstrap_median(
-                [base / own for base, own in zip(alive[baseline], rounds_ms, strict=True)]
+                # A subject that was stopped early has fewer rounds: those it shared with the baseline.
+                [base / own for base, own in zip(alive[baseline], rounds_ms, strict=False)]
             )
             for baseline in baselines
             if baseline in alive

@@ -1,7 +1,7 @@
 """Put what a run found into its candidates and its report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +16,13 @@ from gantune.optimizing.facts import summarize_network
 from gantune.optimizing.trial import Images, QualityResult
 from gantune.optimizing.verify import Verification
 from gantune.profiling.layers import name_bottleneck
-from gantune.quality.gate import Budget
+from gantune.quality.gate import Budget, find_image_violations
 from gantune.quality.spectrum import spectrum_curve
-from gantune.records.candidate import Baseline, Candidate, Measurement
+from gantune.records.candidate import Baseline, Candidate, Interval, Measurement
 from gantune.records.measurement import Comparison, SubjectResult
 from gantune.records.plan import Plan, PlannedCandidate
 from gantune.records.report import Report, SpectrumCurve
+from gantune.records.search import Search
 from gantune.reporting import fill_checklist
 
 MAX_LAYERS = 24
@@ -41,19 +42,32 @@ class Evidence:
     images: Images | None
     verification: Verification
     command: str
+    search: Search
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One subject's result, its speedups over the baselines, and why it was stopped early, if it was."""
+
+    result: SubjectResult
+    speedups: Mapping[str, Interval]
+    stopped: str = ""
 
 
 def judge_candidates(
     plan: Plan,
     builds: Mapping[str, BuildResult],
     qualities: Mapping[str, QualityResult],
-    comparison: Comparison,
+    timings: Mapping[str, Timing],
+    tuned: Timing,
 ) -> tuple[Candidate, ...]:
-    """Decide on every candidate that was proposed; each carries its reason."""
+    """Decide on every candidate that was tried; each carries its reason."""
     return tuple(
-        _judge(planned, plan, builds[planned.name], qualities.get(planned.name), comparison)
+        _judge(
+            planned, plan, builds[planned.name], qualities.get(planned.name), timings.get(planned.name), tuned
+        )
         for planned in plan.candidates
-        if not planned.is_skipped
+        if planned.name in builds
     )
 
 
@@ -62,7 +76,8 @@ def _judge(
     plan: Plan,
     build: BuildResult,
     trial: QualityResult | None,
-    comparison: Comparison,
+    timing: Timing | None,
+    tuned: Timing,
 ) -> Candidate:
     candidate = Candidate(
         name=planned.name,
@@ -75,21 +90,25 @@ def _judge(
     )
     if trial is None or trial.quality is None:
         return candidate.model_copy(update={"reason": build.reason or (trial.reason if trial else "")})
-    result = comparison.result(planned.name)
-    speedups = comparison.speedups.get(planned.name, {})
-    if result.measured is None or "tuned" not in speedups:
-        reason = result.reason or "the original could not be measured beside it"
-        return candidate.model_copy(update={"quality": trial.quality, "reason": reason})
+    candidate = candidate.model_copy(update={"quality": trial.quality})
+    if timing is None:
+        return _reject_untimed(candidate, plan)
+    measured = timing.result.measured
+    if measured is None or "tuned" not in timing.speedups:
+        reason = timing.result.reason or "the original could not be measured beside it"
+        return candidate.model_copy(update={"reason": reason})
     status, reason = decide(
-        speedup_tuned=speedups["tuned"],
+        speedup_tuned=timing.speedups["tuned"],
         quality=trial.quality,
-        measured=result.measured,
+        measured=measured,
         size_bytes=build.size_bytes,
-        budget=read_budget(plan),
+        budget=replace(read_budget(plan), max_frechet_loss=None),
         image_error=plan.image_error,
         must_be_exact=plan.precision == "fp32",
+        saving=_saving(plan, build, measured, tuned),
     )
-    measured = result.measured
+    if timing.stopped and status == "kept":
+        reason = f"{reason}; {timing.stopped}"
     return candidate.model_copy(
         update={
             "status": status,
@@ -99,11 +118,27 @@ def _judge(
             "latency_ms": measured.latency_ms,
             "throughput_images_s": measured.throughput_images_s,
             "peak_bytes": measured.peak_bytes,
-            "speedup_as_is": speedups.get("as_is"),
-            "speedup_tuned": speedups["tuned"],
-            "precision_used": result.precision_used,
+            "speedup_as_is": timing.speedups.get("as_is"),
+            "speedup_tuned": timing.speedups["tuned"],
+            "precision_used": timing.result.precision_used,
         }
     )
+
+
+def _reject_untimed(candidate: Candidate, plan: Plan) -> Candidate:
+    assert candidate.quality is not None
+    violations = find_image_violations(read_budget(plan), candidate.quality, image_error=plan.image_error)
+    reason = "; ".join(violations) or "not timed"
+    return candidate.model_copy(update={"status": "rejected" if violations else "failed", "reason": reason})
+
+
+def _saving(plan: Plan, build: BuildResult, measured: Measurement, tuned: Timing) -> float | None:
+    """Give how many times the original has of what the goal makes small; None where the goal is speed."""
+    if plan.goal == "size":
+        return plan.float32_bytes / max(build.size_bytes, 1)
+    if plan.goal == "memory" and tuned.result.measured is not None:
+        return tuned.result.measured.peak_bytes / measured.peak_bytes
+    return None
 
 
 def read_budget(plan: Plan) -> Budget:
@@ -137,6 +172,7 @@ def assemble_report(evidence: Evidence) -> Report:
         spectra=_spectra(evidence, value_range=network.output.value_range),
         extremes=evidence.verification.extremes,
         first_divergence=evidence.verification.first_divergence,
+        search=evidence.search,
     )
     return report.model_copy(update={"checklist": fill_checklist(report)})
 

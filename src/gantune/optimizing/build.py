@@ -1,20 +1,25 @@
-"""Build a planned candidate: transforms in order, then the engine's artifact."""
+"""Build a planned candidate: transforms in order, rounding to integers, then the engine's artifact."""
 
 import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict
-from torch import nn
+from torch import Tensor, nn
 
 from gantune import transforms
 from gantune.backends import BuildOptions, find_backend
 from gantune.errors import GantuneError, StorageError, UsageError
 from gantune.records.artifact import ArtifactEnvironment
 from gantune.records.plan import PlannedCandidate, Step
+from gantune.runtime import read_artifact, write_artifact
+from gantune.transforms.quantize import EngineName, QuantizeOptions, calibrate, quantize
 
 # The transforms' own catalogue, so that a new one can be planned and replayed by being listed there.
 TRANSFORMS = {name: getattr(transforms, name) for name in transforms.__all__}
+DrawCalibration: TypeAlias = Callable[[], Iterable[Mapping[str, Tensor]]]
 
 
 class BuildResult(BaseModel):
@@ -40,24 +45,76 @@ def apply_transforms(network: nn.Module, steps: tuple[Step, ...]) -> nn.Module:
 
 
 def build_candidate(
-    network: nn.Module, planned: PlannedCandidate, artifact_dir: Path, *, threads: int
+    network: nn.Module,
+    planned: PlannedCandidate,
+    artifact_dir: Path,
+    *,
+    threads: int,
+    draw_calibration: DrawCalibration | None = None,
 ) -> BuildResult:
     """Build the artifact of one candidate; a candidate that cannot be built fails alone, with its reason.
 
-    A disk that is full ends the run (`StorageError`), since no other candidate could be built either.
+    `draw_calibration` gives the batches that a candidate of integers is calibrated on. A disk that is full
+    ends the run (`StorageError`), since no other candidate could be built either.
     """
     if artifact_dir.exists():
         shutil.rmtree(artifact_dir)
-    is_tuned = any(step.kind == "environment" and step.options.get("tuned") for step in planned.steps)
     options = BuildOptions(
         precision=planned.precision,
-        environment=ArtifactEnvironment(threads=threads, allocator="tuned" if is_tuned else "default"),
+        environment=_environment(planned, threads),
     )
     try:
         transformed = apply_transforms(network, planned.steps)
+        for step in planned.steps:
+            if step.kind == "quantize":
+                transformed = _round_to_integers(transformed, planned.engine, draw_calibration)
+                rest = str(step.options.get("rest_precision", "fp32"))
+                options = replace(options, engine_options=(("rest_precision", rest),))
         artifact = find_backend(planned.engine).build(transformed, artifact_dir, options)
     except StorageError:
         raise
     except GantuneError as error:
         return BuildResult(name=planned.name, status="failed", reason=str(error))
     return BuildResult(name=planned.name, status="built", size_bytes=artifact.size_bytes)
+
+
+def move_to_environment(
+    build: BuildResult, source: Path, planned: PlannedCandidate, artifact_dir: Path, *, threads: int
+) -> BuildResult:
+    """Copy a built artifact for a candidate that differs in threads or allocator alone."""
+    if artifact_dir.exists():
+        shutil.rmtree(artifact_dir)
+    shutil.copytree(source, artifact_dir)
+    artifact = read_artifact(artifact_dir)
+    write_artifact(artifact.model_copy(update={"environment": _environment(planned, threads)}), artifact_dir)
+    return build.model_copy(update={"name": planned.name})
+
+
+def is_allocator_tuned(planned: PlannedCandidate) -> bool:
+    """Say whether a candidate runs with a tuned allocator; the last step that speaks of it counts."""
+    found = [step for step in planned.steps if (step.kind, step.name) == ("environment", "allocator")]
+    return bool(found and found[-1].options.get("tuned"))
+
+
+def count_threads(planned: PlannedCandidate, default: int) -> int:
+    """Give the number of threads that a candidate runs with; the last step that speaks of it counts."""
+    found = [step for step in planned.steps if (step.kind, step.name) == ("environment", "threads")]
+    return int(found[-1].options["count"]) if found else default
+
+
+def _environment(planned: PlannedCandidate, threads: int) -> ArtifactEnvironment:
+    return ArtifactEnvironment(
+        threads=count_threads(planned, threads),
+        allocator="tuned" if is_allocator_tuned(planned) else "default",
+    )
+
+
+def _round_to_integers(
+    network: nn.Module, engine: str, draw_calibration: DrawCalibration | None
+) -> nn.Module:
+    if draw_calibration is None:
+        raise UsageError("Integers need inputs to calibrate on, and none were given.")
+    if engine not in get_args(EngineName):
+        raise UsageError(f"{engine} has no integer scheme; there are: {', '.join(get_args(EngineName))}.")
+    name: EngineName = "openvino" if engine == "openvino" else "onnxruntime"
+    return quantize(network, calibrate(network, draw_calibration()), QuantizeOptions(engine=name))

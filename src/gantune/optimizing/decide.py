@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from gantune.optimizing.planner import Goal
 from gantune.quality.gate import Budget, ImageError, find_violations
 from gantune.records.candidate import Candidate, ImageQuality, Interval, Measurement, Status
+from gantune.records.plan import Goal
 
 KEEP_ABOVE_SPEEDUP = 1.05
 
@@ -18,11 +18,13 @@ def decide(
     budget: Budget,
     image_error: ImageError,
     must_be_exact: bool,
+    saving: float | None = None,
 ) -> tuple[Status, str]:
     """Say whether a measured candidate is kept, with the reason in one clause.
 
     It is kept when the lower end of its speedup interval over the tuned original exceeds 1.05 and nothing in
     the budget is violated; `must_be_exact` (asked for by `--precision fp32`) bounds the largest difference.
+    `saving` replaces the speedup where the goal is memory or size: how many times the original has of it.
     """
     violations = find_violations(
         budget, quality=quality, measured=measured, size_bytes=size_bytes, image_error=image_error
@@ -31,6 +33,10 @@ def decide(
         violations.append(f"the largest difference {quality.max_abs:.2g} is not exact")
     if violations:
         return "rejected", "; ".join(violations)
+    if saving is not None:
+        if not saving > KEEP_ABOVE_SPEEDUP:
+            return "rejected", f"not smaller: the original has {saving:.2f} times as much"
+        return "kept", f"the original has {saving:.2f} times as much, inside the budget"
     if not speedup_tuned.low > KEEP_ABOVE_SPEEDUP:
         return (
             "rejected",
@@ -40,22 +46,29 @@ def decide(
     return "kept", f"{speedup_tuned.median:.2f}× the tuned original, inside the budget"
 
 
-def pick_best(candidates: Sequence[Candidate], *, goal: Goal) -> Candidate | None:
-    """Pick the kept candidate with the lowest median latency, or the highest throughput; None for none."""
-    kept = [candidate for candidate in candidates if candidate.status == "kept"]
+def pick_best(
+    candidates: Sequence[Candidate], *, goal: Goal, stopped: frozenset[str] = frozenset()
+) -> Candidate | None:
+    """Pick the kept candidate that serves the goal best, None for none; `stopped` ones lost on the way."""
+    kept = [one for one in candidates if one.status == "kept" and one.name not in stopped]
+    return min(kept, key=lambda candidate: rank_by_goal(candidate, goal), default=None)
+
+
+def rank_by_goal(candidate: Candidate, goal: Goal) -> float:
+    """Give the figure that the goal makes small: latency, time an image, peak memory or size."""
     if goal == "throughput":
-        return max(kept, key=lambda candidate: candidate.throughput_images_s or 0.0, default=None)
-    return min(kept, key=_latency_ms, default=None)
-
-
-def _latency_ms(candidate: Candidate) -> float:
+        return -(candidate.throughput_images_s or 0.0)
+    if goal == "memory":
+        return float("inf") if candidate.peak_bytes is None else candidate.peak_bytes
+    if goal == "size":
+        return float("inf") if candidate.size_bytes is None else candidate.size_bytes
     return float("inf") if candidate.latency_ms is None else candidate.latency_ms.p50
 
 
 def word_verdict(best: Candidate | None) -> str:
     """Say the outcome of a run in one sentence."""
     if best is None:
-        return "Keep the original: no candidate was both faster than 1.05× and inside the budget."
+        return "Keep the original: no candidate was both better than 1.05× and inside the budget."
     assert best.speedup_tuned is not None
     assert best.speedup_as_is is not None
     return (

@@ -1,50 +1,30 @@
 """The run: try each candidate, measure, keep or reject, verify the best, leave artifact and report."""
 
+import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from gantune.backends import BACKENDS
 from gantune.checkpoints import Checkpoint, load_checkpoint
-from gantune.errors import InterruptedRunError, QualityError, UsageError
-from gantune.machine import describe_machine
-from gantune.measuring import (
-    CheckpointSource,
-    ComparisonOptions,
-    Subject,
-    as_is_baseline,
-    compare_subjects,
-    tuned_baseline,
-)
+from gantune.errors import InterruptedRunError, QualityError, UnavailableError, UsageError
 from gantune.measuring.latency import Deadline
-from gantune.networks.contract import Network
-from gantune.optimizing.assemble import Evidence, assemble_report, judge_candidates
-from gantune.optimizing.build import BuildResult, build_candidate
-from gantune.optimizing.decide import pick_best
+from gantune.optimizing.assemble import Evidence, assemble_report, read_budget
+from gantune.optimizing.decide import pick_best, rank_by_goal
+from gantune.optimizing.distribution import fill_distances, is_distribution_wanted, score_artifact
 from gantune.optimizing.facts import hash_file
 from gantune.optimizing.illustrate import draw_samples_sheet, make_samples
-from gantune.optimizing.options import OptimizeOptions
-from gantune.optimizing.planner import Situation, plan_candidates
+from gantune.optimizing.refine import Workshop, refine
 from gantune.optimizing.run_folder import RunFolder, write_plan, write_text
-from gantune.optimizing.samples import draw_test_inputs
-from gantune.optimizing.trial import (
-    Images,
-    QualityResult,
-    artifact_subject,
-    judge_images,
-    run_original,
-)
 from gantune.optimizing.verify import Verification, verify_best
+from gantune.optimizing.workbench import Workbench
 from gantune.records.candidate import Candidate
 from gantune.records.measurement import Comparison
-from gantune.records.plan import Plan
+from gantune.records.plan import Plan, PlannedCandidate
 from gantune.records.report import Report
+from gantune.records.search import Search
 from gantune.reporting import write_page
-from gantune.runtime.sampling import Array
 
 THROUGHPUT_BATCHES = (2, 4, 8)
 Progress = Callable[[str], None]
@@ -69,52 +49,19 @@ class Result:
             raise QualityError(f"{self.report.verdict} See {self.out / 'report.html'} for each reason.")
 
 
-def make_plan(path: Path, options: OptimizeOptions) -> Plan:
-    """Load the checkpoint, walk the decision tree, and return everything the run would do."""
-    network = load_checkpoint(path).generator
-    assert isinstance(network, Network)
-    machine = describe_machine()
-    # Refuse pictures that do not fit now, not after minutes of building.
-    draw_test_inputs(
-        network.inputs, seed=options.seed, samples=options.samples, image_size=options.image_size
-    )
-    situation = Situation(
-        family=network.family,
-        target=options.target,
-        goal=options.goal,
-        precision=options.precision,
-        instruction_sets=tuple(machine.instruction_sets),
-    )
-    return Plan(
-        source=str(path),
-        source_sha256=hash_file(path),
-        family=network.family,
-        target=options.target,
-        goal=options.goal,
-        seed=options.seed,
-        batch=options.batch_size,
-        threads=options.threads or machine.num_cores,
-        image_size=options.image_size,
-        rounds=options.rounds,
-        precision=options.precision,
-        budget=options.budget.as_record(),
-        image_error=options.image_error,
-        samples=None if options.samples is None else str(options.samples),
-        budget_minutes=options.budget_minutes,
-        candidates=plan_candidates(situation, BACKENDS),
-    )
-
-
 def run_plan(
     path: Path, plan: Plan, out: Path, *, overwrite: bool = False, on_progress: Progress = lambda _: None
 ) -> Result:
     """Carry out a plan on the checkpoint at `path` and write the run folder `out`.
 
     The same plan into the same unfinished folder resumes. Raises `UsageError` where the plan was made for
-    another file, `StorageError` where `out` is taken, `InterruptedRunError` on Ctrl-C.
+    another file, `UnavailableError` where nothing in it can be tried here, `StorageError` where `out` is
+    taken, `InterruptedRunError` on Ctrl-C.
     """
     if hash_file(path) != plan.source_sha256:
         raise UsageError(f"The plan was made for another file than {path}. Make a new plan for this one.")
+    if all(candidate.is_skipped for candidate in plan.candidates):
+        raise UnavailableError(_word_nothing_to_try(plan))
     checkpoint = load_checkpoint(path)
     folder = RunFolder(out, plan, overwrite=overwrite)
     try:
@@ -131,117 +78,91 @@ class _Run:
     def __init__(
         self, path: Path, checkpoint: Checkpoint, plan: Plan, folder: RunFolder, on_progress: Progress
     ) -> None:
-        assert isinstance(checkpoint.generator, Network)
-        self._network = checkpoint.generator
         self._checkpoint = checkpoint
         self._path = path
-        self._plan = plan
         self._folder = folder
         self._say = on_progress
-        self._original = CheckpointSource(path=path.resolve())
         self._deadline = Deadline(None if plan.budget_minutes is None else plan.budget_minutes * 60)
+        self._bench = Workbench(path, checkpoint.generator, plan, folder, self._deadline, on_progress)
 
     def carry_out(self) -> Result:
-        arrays = draw_test_inputs(
-            self._network.inputs,
-            seed=self._plan.seed,
-            samples=None if self._plan.samples is None else Path(self._plan.samples),
-            image_size=self._plan.image_size,
-        )
-        expected = self._run_original(arrays)
-        builds = {name: self._build(name) for name in self._proposed()}
-        qualities = {
-            name: self._judge_images(name, arrays, expected)
-            for name, build in builds.items()
-            if build.status == "built"
-        }
-        comparison = self._measure([name for name, result in qualities.items() if result.quality])
-        candidates = judge_candidates(self._plan, builds, qualities, comparison)
-        best = pick_best(candidates, goal=self._plan.goal)
-        verification = self._verify(best, expected)
+        bench = self._bench
+        bench.prepare()
+        proposed = [candidate for candidate in bench.plan.candidates if not candidate.is_skipped]
+        ready = [planned for planned in proposed if bench.try_images(planned).quality is not None]
+        comparison = bench.compare_all(ready)
+        leader = bench.pick_leader()
+        search = Search(num_built=0, num_reused=0, stopped=comparison.stopped, end="nothing was kept")
+        if leader is not None:
+            search, comparison = self._refine(leader, comparison)
+        candidates = bench.judge()
+        if is_distribution_wanted(bench.plan):
+            candidates = self._fill_distances(candidates)
+        best = pick_best(candidates, goal=bench.plan.goal, stopped=frozenset(search.stopped))
         evidence = Evidence(
             checkpoint=self._checkpoint,
             path=self._path,
-            plan=self._plan,
+            plan=bench.plan,
             comparison=comparison,
             candidates=candidates,
             best=best,
-            expected=expected,
-            images=None if best is None else np.load(self._images_file(best.name)),
-            verification=verification,
-            command=" ".join(sys.argv),
+            expected=bench.expected,
+            images=None if best is None else bench.read_images(best.name),
+            verification=self._verify(best),
+            command=shlex.join(sys.argv),
+            search=search.model_copy(update={"num_built": bench.num_built, "num_reused": bench.num_reused}),
         )
         return self._write(evidence)
 
-    def _proposed(self) -> list[str]:
-        return [candidate.name for candidate in self._plan.candidates if not candidate.is_skipped]
-
-    def _run_original(self, arrays: Mapping[str, Array]) -> Images:
-        self._say("running the original on the test inputs")
-        return run_original(self._original, arrays, threads=self._plan.threads)
-
-    def _build(self, name: str) -> BuildResult:
-        known = self._folder.read_state(f"build-{name}", BuildResult)
-        if known is not None:
-            return known
-        planned = next(candidate for candidate in self._plan.candidates if candidate.name == name)
-        if self._deadline.is_over:
-            return BuildResult(name=name, status="failed", reason="not tried: the time budget was used up")
-        self._say(f"building {name}")
-        assert isinstance(self._checkpoint.generator, Network)
-        result = build_candidate(
-            self._checkpoint.generator, planned, self._artifact_dir(name), threads=self._plan.threads
+    def _refine(self, leader: PlannedCandidate, comparison: Comparison) -> tuple[Search, Comparison]:
+        """Change the leader step by step; what is left leading is measured once more beside everything."""
+        bench = self._bench
+        measured = comparison.result(leader.name).measured
+        assert measured is not None
+        found = refine(
+            leader,
+            measured,
+            Workshop(bench.try_change, bench.name_bottleneck, lambda: self._deadline.is_over),
+            threads=bench.plan.threads,
+            goal=bench.plan.goal,
+            budget=read_budget(bench.plan),
+            known=bench.plan.candidates,
         )
-        self._folder.write_state(f"build-{name}", result)
-        return result
-
-    def _judge_images(self, name: str, arrays: Mapping[str, Array], expected: Images) -> QualityResult:
-        known = self._folder.read_state(f"quality-{name}", QualityResult)
-        if known is not None:
-            return known
-        self._say(f"comparing the images of {name}")
-        result = judge_images(
-            self._subject(name), arrays, expected, self._network.output, self._images_file(name)
+        bench.add_planned(found.tried)
+        search = Search(
+            num_built=0, num_reused=0, stopped=comparison.stopped, changes=found.changes, end=found.end
         )
-        self._folder.write_state(f"quality-{name}", result)
-        return result
+        if found.leader.name != leader.name:
+            comparison = bench.compare_finalists([leader, found.leader])
+        return search, comparison
 
-    def _measure(self, names: list[str]) -> Comparison:
-        known = self._folder.read_state("comparison", Comparison)
-        if known is not None:
-            return known
-        self._say(f"timing the original and {len(names)} candidates in {self._plan.rounds} rounds")
-        subjects = [
-            as_is_baseline(self._original, threads=self._plan.threads),
-            tuned_baseline(self._original, threads=self._plan.threads),
-            *(self._subject(name) for name in names),
-        ]
-        comparison = compare_subjects(
-            subjects,
-            ComparisonOptions(
-                batch_size=self._plan.batch,
-                seed=self._plan.seed,
-                image_size=self._plan.image_size,
-                num_rounds=self._plan.rounds,
-                budget_s=None if self._plan.budget_minutes is None else self._deadline.remaining_s,
-            ),
+    def _fill_distances(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        bench = self._bench
+        self._say("comparing distributions")
+        kept = [candidate for candidate in candidates if candidate.status == "kept"]
+        order = sorted(kept, key=lambda candidate: rank_by_goal(candidate, bench.plan.goal))
+        return fill_distances(
+            candidates,
+            [candidate.name for candidate in order],
+            plan=bench.plan,
+            budget=read_budget(bench.plan),
+            measure=lambda name: score_artifact(bench.artifact_dir(name), self._path, bench.plan),
         )
-        self._folder.write_state("comparison", comparison)
-        return comparison
 
-    def _verify(self, best: Candidate | None, expected: Images) -> Verification:
+    def _verify(self, best: Candidate | None) -> Verification:
         known = self._folder.read_state("verification", Verification)
         if known is not None:
             return known
         self._say("verifying the best candidate" if best else "profiling the original")
+        bench = self._bench
         verification = verify_best(
-            self._network,
-            self._original,
-            best if best is None else self._subject(best.name),
-            plan=self._plan,
+            bench.network,
+            bench.original,
+            best if best is None else bench.subject(bench.planned(best.name)),
+            plan=bench.plan,
             best=best,
             throughput_batches=THROUGHPUT_BATCHES,
-            image_bytes=expected[0].nbytes,
+            image_bytes=bench.expected[0].nbytes,
         )
         self._folder.write_state("verification", verification)
         return verification
@@ -255,10 +176,10 @@ class _Run:
             staged = self._folder.scratch("artifact")
             if staged.exists():
                 shutil.rmtree(staged)
-            shutil.copytree(self._artifact_dir(evidence.best.name), staged)
+            shutil.copytree(self._bench.artifact_dir(evidence.best.name), staged)
             artifact = self._folder.adopt(staged, "artifact")
         draw_samples_sheet(evidence, out / "samples.png")
-        write_plan(out / "plan.yaml", self._plan)
+        write_plan(out / "plan.yaml", evidence.plan)
         staged_page = self._folder.scratch("report.html")
         write_page(report, make_samples(evidence), staged_page)
         self._folder.adopt(staged_page, "report.html")
@@ -266,11 +187,9 @@ class _Run:
         self._folder.finish()
         return Result(out=out, report=report, artifact=artifact)
 
-    def _subject(self, name: str) -> Subject:
-        return artifact_subject(name, self._artifact_dir(name), self._plan)
 
-    def _artifact_dir(self, name: str) -> Path:
-        return self._folder.scratch(f"built-{name}")
-
-    def _images_file(self, name: str) -> Path:
-        return self._folder.scratch(f"images-{name}.npy")
+def _word_nothing_to_try(plan: Plan) -> str:
+    reasons = {candidate.name: candidate.why for candidate in plan.candidates}
+    wanted = {name: why for name, why in reasons.items() if why.startswith("proposed")} or reasons
+    told = "; ".join(f"{name}: {why}" for name, why in wanted.items())
+    return f"Nothing can be tried here on the branch {plan.branch or plan.target} ({told})."

@@ -12,8 +12,9 @@ from gantune.checkpoints.content import CheckpointContent, NetworkContent
 from gantune.checkpoints.safetensors_file import write_safetensors
 from gantune.errors import UsageError
 from gantune.networks.contract import Network
-from gantune.optimizing.loop import Result, make_plan, run_plan
+from gantune.optimizing.loop import Result, run_plan
 from gantune.optimizing.options import OptimizeOptions
+from gantune.optimizing.planning import make_plan
 from gantune.quality.gate import Budget
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gantune.errors import UsageError
-from gantune.optimizing.planner import Goal, Precision
+from gantune.optimizing.situation import GOALS, PRECISIONS
 from gantune.quality.gate import Budget, ImageError
+from gantune.records.plan import Goal
 
 THROUGHPUT_BATCH = 8
 
@@ -16,13 +17,14 @@ class OptimizeOptions:
 
     `precision` fp32 keeps only exact candidates. `image_error` is the figure that the budget's `min_psnr_db`
     bounds. `samples` names pictures to test an image-to-image network on, `image_size` their crop. `batch`
-    None is 1 for the goal latency and 8 for throughput; `threads` None is every core. `rounds` counts the
-    interleaved timing rounds, and `budget_minutes` ends them early.
+    None is 8 for the goal throughput and 1 for the others; `threads` None is every core. `rounds` counts the
+    interleaved timing rounds, and `budget_minutes` ends the search early. `data` names real pictures, a
+    folder or a ZIP, that Fréchet distances are taken from, over `num_images` generated ones.
     """
 
     target: str = "cpu"
     goal: Goal = "latency"
-    precision: Precision = "any"
+    precision: str = "any"
     budget: Budget = field(default_factory=Budget)
     image_error: ImageError = "range"
     budget_minutes: float | None = None
@@ -32,11 +34,13 @@ class OptimizeOptions:
     threads: int | None = None
     rounds: int = 15
     seed: int = 0
+    data: Path | None = None
+    num_images: int = 10_000
 
     def __post_init__(self) -> None:
         choices: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-            ("goal", self.goal, ("latency", "throughput")),
-            ("precision", self.precision, ("any", "fp32", "bf16")),
+            ("goal", self.goal, GOALS),
+            ("precision", self.precision, PRECISIONS),
             ("image_error", self.image_error, ("range", "snr")),
         )
         for name, value, allowed in choices:
@@ -48,6 +52,7 @@ class OptimizeOptions:
             ("threads", self.threads, 1),
             ("rounds", self.rounds, 3),
             ("seed", self.seed, 0),
+            ("num_images", self.num_images, 2),
         )
         for name, number, least in smallest:
             if number is not None and number < least:
@@ -58,4 +63,4 @@ class OptimizeOptions:
     @property
     def batch_size(self) -> int:
         """Give the batch size that is timed."""
-        return self.batch or (1 if self.goal == "latency" else THROUGHPUT_BATCH)
+        return self.batch or (THROUGHPUT_BATCH if self.goal == "throughput" else 1)

@@ -1,6 +1,6 @@
 """The inputs a run is judged on: test samples, and extreme inputs that must not break."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,9 @@ from gantune.runtime.sampling import Array, draw_inputs
 NUM_TEST_SAMPLES = 8
 # Test inputs stay clear of the seeds people generate and calibrate with.
 TEST_SEED_OFFSET = 1_000_003
+CALIBRATION_SEED_OFFSET = 2_000_003
+NUM_CALIBRATION_BATCHES = 8
+CALIBRATION_BATCH = 4
 
 
 def draw_test_inputs(
@@ -26,6 +29,25 @@ def draw_test_inputs(
     if image is None:
         raise UsageError("--samples names pictures, but this network takes none. Leave it out.")
     return drawn | {image.name: _crop_pictures(image, list_images(samples), image_size)}
+
+
+def draw_calibration_arrays(
+    inputs: Sequence[InputSpec], *, seed: int, samples: Path | None, image_size: int
+) -> Iterator[dict[str, Array]]:
+    """Draw batches to calibrate integers on, disjoint from the test samples.
+
+    An image input takes center crops of the pictures behind those of the test, where there are any.
+    """
+    image = next((spec for spec in inputs if spec.kind == "image"), None)
+    pictures = [] if samples is None or image is None else list_images(samples)[NUM_TEST_SAMPLES:]
+    for index in range(NUM_CALIBRATION_BATCHES):
+        drawn = draw_inputs(
+            inputs, CALIBRATION_BATCH, seed + CALIBRATION_SEED_OFFSET + index, image_size=image_size
+        )
+        chosen = pictures[index * CALIBRATION_BATCH : (index + 1) * CALIBRATION_BATCH]
+        if image is not None and chosen:
+            drawn |= {image.name: _crop_pictures(image, chosen, image_size)}
+        yield drawn
 
 
 def _crop_pictures(spec: InputSpec, paths: Sequence[Path], size: int) -> Array:

@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict
 
 from gantune.errors import QualityError, ScriptError
 from gantune.measuring import ArtifactSource, CheckpointSource, Subject, run_subject, tuned_baseline
+from gantune.optimizing.build import count_threads, is_allocator_tuned
 from gantune.quality.paired import compare_images
 from gantune.records.candidate import ImageQuality
 from gantune.records.interface import OutputSpec
-from gantune.records.plan import Plan
+from gantune.records.plan import PlannedCandidate
 from gantune.runtime.sampling import Array
 
 Images = NDArray[np.float32]
@@ -33,19 +34,13 @@ def run_original(source: CheckpointSource, arrays: Mapping[str, Array], *, threa
     return run_subject(tuned_baseline(source, threads=threads), arrays)
 
 
-def artifact_subject(name: str, artifact_dir: Path, plan: Plan) -> Subject:
-    """Describe a built candidate as it will run."""
+def artifact_subject(planned: PlannedCandidate, artifact_dir: Path, *, threads: int) -> Subject:
+    """Describe a built candidate as it will run: its own threads and allocator, else `threads`."""
     return Subject(
-        name=name,
-        source=ArtifactSource(directory=artifact_dir, tune_allocator=is_allocator_tuned(plan, name)),
-        threads=plan.threads,
+        name=planned.name,
+        source=ArtifactSource(directory=artifact_dir, tune_allocator=is_allocator_tuned(planned)),
+        threads=count_threads(planned, threads),
     )
-
-
-def is_allocator_tuned(plan: Plan, name: str) -> bool:
-    """Say whether the plan runs this candidate with a tuned allocator."""
-    planned = next(candidate for candidate in plan.candidates if candidate.name == name)
-    return any(step.kind == "environment" and step.options.get("tuned") for step in planned.steps)
 
 
 def judge_images(

@@ -32,6 +32,7 @@ class Comparison(BaseModel):
 
     `speedups[name][baseline]` is the median of the paired per-round ratios baseline ÷ name with its interval;
     a pair with a failed subject has no entry. `is_complete` is False where the budget ended the rounds early.
+    `stopped` says why a subject was not measured in every round.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -40,6 +41,7 @@ class Comparison(BaseModel):
     speedups: dict[str, dict[str, Interval]]
     num_rounds: int = Field(ge=0)
     is_complete: bool
+    stopped: dict[str, str] = {}
 
     def result(self, name: str) -> SubjectResult:
         """Return the result of the subject called `name`; raise KeyError where there is none."""

@@ -4,11 +4,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-StepKind = Literal["transform", "export", "engine", "environment"]
+StepKind = Literal["transform", "quantize", "export", "engine", "environment"]
+Goal = Literal["latency", "throughput", "memory", "size"]
 
 
 class Step(BaseModel):
-    """One change: a transform, an export, an engine or an environment setting, with its options."""
+    """One change: a transform, rounding to integers, an export, an engine or an environment setting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,10 +31,23 @@ class PlannedCandidate(BaseModel):
     is_skipped: bool = False
 
 
+class Decision(BaseModel):
+    """One question of the decision tree: the answer that was taken, why, and the answers that were not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    question: str
+    answer: str
+    because: str
+    others: tuple[str, ...] = ()
+
+
 class Plan(BaseModel):
     """Everything a run does; `gantune optimize --plan plan.yaml` replays it.
 
-    People edit plans by hand, so an unknown key is refused, never dropped.
+    `decisions` is the path through the decision tree and `branch` where it ended. `data` names the real
+    pictures that Fréchet distances are taken from. People edit plans by hand, so an unknown key is refused,
+    never dropped.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,15 +57,20 @@ class Plan(BaseModel):
     source_sha256: str
     family: str
     target: str
-    goal: Literal["latency", "throughput"]
+    goal: Goal
     seed: int
     batch: int
     threads: int
     image_size: int
+    float32_bytes: int = 0
     rounds: int
     precision: str
     budget: dict[str, float]
     image_error: Literal["range", "snr"] = "range"
     samples: str | None = None
     budget_minutes: float | None = None
+    data: str | None = None
+    num_images: int = 10_000
+    branch: str = ""
+    decisions: tuple[Decision, ...] = ()
     candidates: tuple[PlannedCandidate, ...]

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from gantune.records.candidate import Baseline, Candidate
 from gantune.records.machine import Machine
 from gantune.records.plan import Plan
+from gantune.records.search import Search
 
 
 class NetworkSummary(BaseModel):
@@ -93,4 +94,5 @@ class Report(BaseModel):
     spectra: tuple[SpectrumCurve, ...] = ()
     extremes: tuple[ExtremeCheck, ...] = ()
     first_divergence: str | None = None
+    search: Search | None = None
     checklist: tuple[CheckItem, ...] = ()
