@@ -25,11 +25,10 @@ def read_executed_layers(artifact_dir: Path, *, image_size: int = 64) -> dict[st
 
 
 def _read_openvino(artifact: Artifact, path: Path, image_size: int) -> dict[str, str]:
-    import openvino
-
     from gantune.runtime.engines.openvino import compile_settings
+    from gantune.runtime.engines.openvino_core import shared_core
 
-    core = openvino.Core()
+    core = shared_core()
     model = core.read_model(path)
     shapes = {name: array.shape for name, array in _inputs(artifact, image_size).items()}
     model.reshape({name: list(shape) for name, shape in shapes.items()})

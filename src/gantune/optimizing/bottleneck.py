@@ -69,12 +69,11 @@ def _time_torch(
 def _time_openvino(
     artifact_dir: Path, inputs: Mapping[str, Array], threads: int
 ) -> dict[tuple[str, str], float]:
-    import openvino
-
     from gantune.runtime.engines.openvino import compile_settings
+    from gantune.runtime.engines.openvino_core import shared_core
 
     artifact = read_artifact(artifact_dir)
-    core = openvino.Core()
+    core = shared_core()
     model = core.read_model(artifact_dir / artifact.entry)
     model.reshape({name: list(array.shape) for name, array in inputs.items()})
     settings = {**compile_settings(artifact, threads), "PERF_COUNT": True}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gantune.errors import CheckpointError
 from gantune.records.artifact import Artifact
+from gantune.runtime.engines.openvino_core import shared_core
 from gantune.runtime.engines.session import Session, summarize_precisions
 from gantune.runtime.inputs import Arrays
 
@@ -31,7 +32,7 @@ class _OpenVinoSession:
     """
 
     def __init__(self, artifact: Artifact, path: Path, threads: int | None) -> None:
-        self._core = openvino.Core()
+        self._core = shared_core()
         self._path = path
         self._settings = compile_settings(artifact, threads)
         self._compiled: dict[_Shapes | None, openvino.CompiledModel] = {}
