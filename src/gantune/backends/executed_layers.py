@@ -3,7 +3,7 @@
 import json
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gantune.records.artifact import Artifact
@@ -40,8 +40,14 @@ def _read_openvino(artifact: Artifact, path: Path, image_size: int) -> dict[str,
             precision = facts["runtimePrecision"]
             is_integer = precision in _INTEGERS or "i8" in facts["primitiveType"].lower()
             names = [name.split("/")[0] for name in facts["originalLayersNames"].split(",")]
-            found |= dict.fromkeys(names, "int8" if is_integer else _FLOATS.get(precision, precision))
+            _note(found, names, "int8" if is_integer else _FLOATS.get(precision, precision))
     return found
+
+
+def _note(found: dict[str, str], names: Iterable[str], precision: str) -> None:
+    """Note what ran the layers; one that runs as several groups is "int8" only where all of them are."""
+    for layer in (re.sub(r"\.group_\d+$", "", name) for name in names):
+        found[layer] = precision if found.get(layer, "int8") == "int8" else found[layer]
 
 
 def _read_onnxruntime(artifact: Artifact, path: Path, image_size: int) -> dict[str, str]:
@@ -56,7 +62,7 @@ def _read_onnxruntime(artifact: Artifact, path: Path, image_size: int) -> dict[s
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         session.run(None, _inputs(artifact, image_size))
         events = json.loads(Path(session.end_profiling()).read_text())
-    found = {}
+    found: dict[str, str] = {}
     for event in events:
         name = str(event["name"])
         if event["cat"] != "Node" or not name.endswith("_kernel_time"):
@@ -66,7 +72,7 @@ def _read_onnxruntime(artifact: Artifact, path: Path, image_size: int) -> dict[s
         is_integer = first in _INTEGERS and event["args"]["op_name"].startswith(("QLinear", "QGemm"))
         # The layout pass appends a number to the names of nodes that it moves to channels-last kernels.
         layer = re.sub(r"_token_\d+$", "", name.removesuffix("_kernel_time"))
-        found[layer] = "int8" if is_integer else _FLOATS.get(first, first)
+        _note(found, [layer], "int8" if is_integer else _FLOATS.get(first, first))
     return found
 
 

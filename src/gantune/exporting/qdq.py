@@ -22,18 +22,29 @@ from gantune.exporting.options import ExportOptions
 from gantune.exporting.qdq_check import check_against_rounded_torch
 from gantune.exporting.qdq_graph import (
     drop_traces,
+    drop_unused,
     name_layers,
     remove_double_rounding,
     round_biases,
     store_integers,
 )
+from gantune.exporting.qdq_transposed import split_transposed_biases, split_transposed_groups
 from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
 from gantune.transforms.quantize import is_quantized
 
 # The first version with 4-bit and 16-bit integers.
 _QDQ_OPSET = 21
-_RULES = (store_integers, name_layers, remove_double_rounding, round_biases, drop_traces)
+_RULES = (
+    store_integers,
+    name_layers,
+    split_transposed_biases,
+    split_transposed_groups,
+    remove_double_rounding,
+    round_biases,
+    drop_unused,
+    drop_traces,
+)
 
 
 def export_qdq(

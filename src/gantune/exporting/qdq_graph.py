@@ -25,7 +25,7 @@ def store_integers(model: onnx.ModelProto) -> None:
         assert scale is not None
         integers = _round(numpy_helper.to_array(source), scale.astype(np.float32), zero_point, _axis(node))
         _replace_by_integers(graph, node, integers)
-    _drop_unused(graph)
+    _drop_unused_values(graph)
 
 
 def name_layers(model: onnx.ModelProto) -> None:
@@ -51,6 +51,16 @@ def read_layer_name(node: NodeProto) -> str:
     names: list[str] = ast.literal_eval(scopes)
     inner = names[-2] if len(names) >= 2 else ""
     return inner.removeprefix("network.").removesuffix(".layer")
+
+
+def drop_unused(model: onnx.ModelProto) -> None:
+    """Drop dequantizations and initializers that nothing reads."""
+    graph = model.graph
+    used = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    for node in [node for node in graph.node if node.op_type == "DequantizeLinear"]:
+        if not set(node.output) & used:
+            graph.node.remove(node)
+    _drop_unused_values(graph)
 
 
 def remove_double_rounding(model: onnx.ModelProto) -> None:
@@ -89,7 +99,7 @@ def round_biases(model: onnx.ModelProto) -> None:
         bias = numpy_helper.to_array(initializers[node.input[2]])
         scale = np.broadcast_to(np.asarray(scales[0] * scales[1], np.float32), bias.shape)  # type: ignore[operator]
         _insert_rounded_bias(graph, node, bias, scale)
-    _drop_unused(graph)
+    _drop_unused_values(graph)
 
 
 def _insert_rounded_bias(
@@ -186,7 +196,7 @@ def _producers(graph: GraphProto) -> dict[str, NodeProto]:
     return {output: node for node in graph.node for output in node.output}
 
 
-def _drop_unused(graph: GraphProto) -> None:
+def _drop_unused_values(graph: GraphProto) -> None:
     used = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
     for tensor in [tensor for tensor in graph.initializer if tensor.name not in used]:
         graph.initializer.remove(tensor)

@@ -116,3 +116,11 @@ def test_torchs_deprecated_quantization_is_not_imported_by_us() -> None:
     )
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert child.returncode == 0, child.stderr
+
+
+@pytest.mark.parametrize(("low", "symmetry"), [(-0.1, "symmetric"), (0.0, "asymmetric")])
+def test_openvinos_transposed_convolutions_get_no_zero_point(low: float, symmetry: str) -> None:
+    assert QuantizeOptions(engine="openvino").choose_symmetry("transposed", low) == symmetry
+    assert QuantizeOptions(engine="openvino").choose_symmetry("convolution", low) == "asymmetric"
+    wished = QuantizeOptions(engine="openvino", activations="asymmetric")
+    assert wished.choose_symmetry("transposed", low) == "asymmetric"

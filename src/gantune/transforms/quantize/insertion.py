@@ -16,7 +16,7 @@ from gantune.transforms.quantize.quantized_layer import (
     QuantizedUpConvolution,
     round_weight_in_place,
 )
-from gantune.transforms.quantize.scheme import Scheme, fit_grid
+from gantune.transforms.quantize.scheme import Scheme, Symmetry, fit_grid
 from gantune.transforms.quantize.statistics import TensorStatistics
 from gantune.transforms.quantize.weights import fit_weight_grid, round_weight
 from gantune.transforms.up_convolution import UpConvolution
@@ -51,9 +51,11 @@ def _quantize_layer(
     layer: DenseLayer, record: LayerRecord, bits: LayerBits, options: QuantizeOptions
 ) -> nn.Module:
     is_integer = bits.weights is not None and bits.activations is not None
-    input_grid = _fit(record.input, bits.activations, options)
+    symmetry = options.choose_symmetry(layer.kind, record.input.low)
+    input_grid = _fit(record.input, bits.activations, symmetry, options)
     rounds_output = is_integer and options.scheme.rounds_outputs and layer.kind != "linear"
-    output_grid = _fit(record.output, bits.activations, options) if rounds_output else None
+    usual = options.activations or options.scheme.activations
+    output_grid = _fit(record.output, bits.activations, usual, options) if rounds_output else None
     module = layer.module
     if isinstance(module, UpConvolution):
         module = QuantizedUpConvolution(module, input_grid=input_grid, output_grid=output_grid)
@@ -74,10 +76,11 @@ def _quantize_weight(layer: DenseLayer, record: LayerRecord, bits: int, options:
     round_weight_in_place(layer.module, rounded, FakeQuantize(grid, num_bits=bits))
 
 
-def _fit(statistics: TensorStatistics, bits: int | None, options: QuantizeOptions) -> FakeQuantize | None:
+def _fit(
+    statistics: TensorStatistics, bits: int | None, symmetry: Symmetry, options: QuantizeOptions
+) -> FakeQuantize | None:
     if bits is None:
         return None
-    symmetry = options.activations or options.scheme.activations
     scheme = Scheme(bits=bits, symmetry=symmetry)
     low, high = choose_range(statistics, scheme, options.observer)
     grid = fit_grid(torch.tensor(low), torch.tensor(high), scheme)

@@ -34,11 +34,13 @@ class EngineScheme:
     """What one engine has integer kernels for.
 
     `rounds_outputs`: its convolutions give integers back, so their outputs are rounded too. `kinds` lists
-    the layers it can compute with integers.
+    the layers it can compute with integers; those in `without_zero_point` only where the zero point of their
+    input is 0, else the engine runs them in float.
     """
 
     engine: EngineName
     activations: Symmetry
+    without_zero_point: tuple[Kind, ...] = ()
     kinds: tuple[Kind, ...]
     rounds_outputs: bool
 
@@ -47,6 +49,7 @@ ENGINE_SCHEMES: dict[EngineName, EngineScheme] = {
     "openvino": EngineScheme(
         engine="openvino",
         activations="asymmetric",
+        without_zero_point=("transposed",),
         kinds=("convolution", "transposed", "linear"),
         rounds_outputs=False,
     ),
@@ -82,6 +85,14 @@ class QuantizeOptions:
     def scheme(self) -> EngineScheme:
         """Give the engine's scheme."""
         return ENGINE_SCHEMES[self.engine]
+
+    def choose_symmetry(self, kind: Kind, low: float) -> Symmetry:
+        """Choose the symmetry of a layer's input whose smallest value is `low`.
+
+        From 0 on, unsigned integers have zero point 0 anyway, and twice the steps of signed ones.
+        """
+        needs_zero = kind in self.scheme.without_zero_point and low < 0
+        return self.activations or ("symmetric" if needs_zero else self.scheme.activations)
 
 
 def choose_bits(calibration: Calibration, options: QuantizeOptions) -> dict[str, LayerBits]:
