@@ -11,8 +11,10 @@ from gantune.backends.executed_layers import read_executed_layers
 from gantune.errors import UnsupportedError
 from gantune.exporting.qdq import export_qdq, integer_type
 from gantune.runtime import load
-from gantune.transforms.quantize import WEIGHTS_ONLY, LayerBits, QuantizeOptions, quantize
+from gantune.transforms import resampling
+from gantune.transforms.quantize import WEIGHTS_ONLY, LayerBits, QuantizeOptions, calibrate, quantize
 from quantize_samples import LAYERS, OneLayer, calibrated, quantized
+from transform_samples import prepare
 
 CASES = [
     ("onnxruntime", "convolution"),
@@ -106,3 +108,14 @@ def test_a_layer_kept_in_float_is_seen_as_float(tmp_path: Path) -> None:
 )
 def test_the_smallest_type_that_holds_the_integers(low: int, high: int, name: str) -> None:
     assert integer_type(low, high) == getattr(onnx.TensorProto, name)
+
+
+def test_an_up_convolution_and_its_filter_have_names_of_their_own(tmp_path: Path) -> None:
+    network = resampling(prepare("stylegan2"), "transposed")
+    calibration = calibrate(network, [network.sample_inputs(8, seed=0)])
+    report = export_qdq(quantize(network, calibration), tmp_path / "network.onnx")
+    names = [node.name for node in onnx.load(report.path).graph.node]
+    assert len(set(names)) == len(names)
+    layers = [name for name in calibration.layers if name.endswith("conv0.convolution")]
+    assert layers
+    assert all(name in names and f"{name}.filter" in names for name in layers)

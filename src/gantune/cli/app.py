@@ -16,6 +16,7 @@ from gantune.cli.generate import generate
 from gantune.cli.inspect import inspect
 from gantune.cli.optimize import optimize
 from gantune.cli.profile import profile
+from gantune.cli.quantize import quantize
 from gantune.cli.train import train
 from gantune.errors import GantuneError, InterruptedRunError, StorageError
 
@@ -26,6 +27,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     generate,
     profile,
     optimize,
+    quantize,
     evaluate,
     bench,
     train,

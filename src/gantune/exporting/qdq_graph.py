@@ -29,10 +29,16 @@ def store_integers(model: onnx.ModelProto) -> None:
 
 
 def name_layers(model: onnx.ModelProto) -> None:
-    """Give dense nodes the dotted names of their layers, so that engines' profiles can be read by layer."""
+    """Give dense nodes the dotted names of their layers, so that engines' profiles can be read by layer.
+
+    The filter behind an up-convolution comes from the same layer; names must differ.
+    """
+    taken: set[str] = set()
     for node in model.graph.node:
         name = read_layer_name(node) if node.op_type in _DENSE else ""
-        node.name = name or node.name
+        if name:
+            node.name = f"{name}.filter" if name in taken else name
+            taken.add(name)
 
 
 def drop_traces(model: onnx.ModelProto) -> None:

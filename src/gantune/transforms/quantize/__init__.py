@@ -1,6 +1,7 @@
 """Quantization: grids, calibration, and layers that compute in float32 what integers would."""
 
 from gantune.transforms.quantize.calibration import Calibration, LayerRecord, calibrate
+from gantune.transforms.quantize.equalization import equalize
 from gantune.transforms.quantize.insertion import is_quantized, quantize
 from gantune.transforms.quantize.options import (
     FLOAT,
@@ -25,6 +26,7 @@ __all__ = [
     "Scheme",
     "calibrate",
     "choose_bits",
+    "equalize",
     "is_quantized",
     "quantize",
     "rounding_off",

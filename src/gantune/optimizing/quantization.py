@@ -1,0 +1,167 @@
+"""The quantization run: calibrate, round, build, compare, time beside the best float candidate."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torch import nn
+
+from gantune.errors import QualityError, StorageError
+from gantune.machine import describe_machine
+from gantune.measuring import (
+    ArtifactSource,
+    CheckpointSource,
+    ComparisonOptions,
+    Subject,
+    compare_subjects,
+    run_subject,
+    tuned_baseline,
+)
+from gantune.networks.contract import Network
+from gantune.optimizing.quantization_candidates import (
+    Built,
+    Judge,
+    Prepared,
+    build_floats,
+    build_integers,
+    calibrate_for_engine,
+    draw_selection_inputs,
+    list_rest_precisions,
+)
+from gantune.optimizing.quantization_options import QuantizationRun
+from gantune.optimizing.quantization_record import Findings, assemble_quantization, draw_samples
+from gantune.optimizing.quantization_source import load_float_network
+from gantune.optimizing.revert import revert_worst_layers
+from gantune.optimizing.run_folder import write_text
+from gantune.optimizing.samples import draw_test_inputs
+from gantune.optimizing.sensitivity import measure_sensitivity
+from gantune.optimizing.verdict import decide_int8
+from gantune.records.measurement import Comparison
+from gantune.records.quantization import QuantizationReport, SensitivityTable
+from gantune.reporting.quantization_page import write_quantization_page, write_sensitivity_page
+
+Progress = Callable[[str], None]
+
+
+def quantize_checkpoint(
+    path: Path, out: Path, run: QuantizationRun | None = None, *, on_progress: Progress = lambda _: None
+) -> QuantizationReport:
+    """Quantize the network at `path` and write `report.json`, `report.html` and `artifact/` below `out`.
+
+    `artifact/` holds the integers only where they are at least 1.05 times as fast as the best float
+    candidate, else that one. Raise `StorageError` where `out` is taken, `ExportError` where no layer ran as
+    integers, `QualityError` where the gate holds for nothing.
+    """
+    run = run or QuantizationRun()
+    refuse_taken(out)
+    network = load_float_network(path)
+    assert isinstance(network, Network)
+    threads = run.threads or describe_machine().num_cores
+    arrays = draw_test_inputs(network.inputs, seed=run.seed, samples=run.samples, image_size=run.image_size)
+    on_progress(f"calibrating on {run.num_samples} samples")
+    prepared = choose_layers(calibrate_for_engine(network, run), run, on_progress=on_progress)
+    on_progress("running the original on the test inputs")
+    original = CheckpointSource(path=path.resolve())
+    expected = run_subject(tuned_baseline(original, threads=threads), arrays)
+    judge = Judge(arrays, expected, network.output.value_range, threads)
+    built = _build_all(network, prepared, run, out / "candidates", judge, on_progress)
+    inside = [candidate for candidate in built if run.is_inside(candidate.quality)]
+    on_progress(f"timing the original and {len(inside)} candidates in {run.rounds} rounds")
+    comparison = _measure(original, inside, run, threads)
+    verdict = decide_int8(
+        comparison,
+        integers=[candidate.name for candidate in inside if candidate.precision == "int8"],
+        floats=[candidate.name for candidate in inside if candidate.precision != "int8"],
+        shares={candidate.name: candidate.share or 0.0 for candidate in built},
+    )
+    findings = Findings(path, network, prepared, tuple(built), comparison, verdict, run)
+    report = assemble_quantization(findings)
+    kept = next(candidate for candidate in built if candidate.name == verdict.kept)
+    shutil.move(kept.folder, out / "artifact")
+    shutil.rmtree(out / "candidates")
+    write_quantization_page(report, draw_samples(findings, expected), out / "report.html")
+    write_text(out / "report.json", report.model_dump_json(indent=1) + "\n")
+    return report
+
+
+def analyze_checkpoint(
+    path: Path, run: QuantizationRun, *, bits: Sequence[int], on_progress: Progress = lambda _: None
+) -> SensitivityTable:
+    """Measure how sensitive each layer is, on inputs that calibration did not see."""
+    network = load_float_network(path)
+    on_progress(f"calibrating on {run.num_samples} samples")
+    prepared = calibrate_for_engine(network, run)
+    inputs = draw_selection_inputs(prepared.network, run)
+    return measure_sensitivity(
+        prepared.network, prepared.calibration, inputs, bits=bits, options=run.scheme, on_progress=on_progress
+    )
+
+
+def write_analysis(table: SensitivityTable, out: Path) -> None:
+    """Write `report.json` and `report.html` below `out`; raise `StorageError` where it is taken."""
+    refuse_taken(out)
+    out.mkdir(parents=True, exist_ok=True)
+    write_sensitivity_page(table, out / "report.html")
+    write_text(out / "report.json", table.model_dump_json(indent=1) + "\n")
+
+
+def choose_layers(
+    prepared: Prepared, run: QuantizationRun, *, on_progress: Progress = lambda _: None
+) -> Prepared:
+    """Choose every layer's bits, and revert the worst layers until the gate holds on selection inputs."""
+    on_progress("choosing bits")
+    inputs = draw_selection_inputs(prepared.network, run)
+    selection = revert_worst_layers(
+        prepared.network, prepared.calibration, inputs, run, on_progress=on_progress
+    )
+    return replace(prepared, selection=selection)
+
+
+def refuse_taken(out: Path) -> None:
+    """Raise `StorageError` where a run folder is a file or holds anything."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise StorageError(f"{out} already exists and is not empty; remove it or name another folder.")
+
+
+def _build_all(
+    network: nn.Module,
+    prepared: Prepared,
+    run: QuantizationRun,
+    folder: Path,
+    judge: Judge,
+    on_progress: Progress,
+) -> list[Built]:
+    built = []
+    for rest in list_rest_precisions(run.scheme.engine):
+        on_progress(f"building {run.scheme.engine}-int8, the rest in {rest}")
+        built.append(build_integers(prepared, run, rest, folder, judge))
+    floats, failed = build_floats(network, folder, judge, on_progress)
+    for name, reason in failed.items():
+        on_progress(f"{name} cannot be built: {reason}")
+    return [*built, *floats]
+
+
+def _measure(
+    original: CheckpointSource, inside: list[Built], run: QuantizationRun, threads: int
+) -> Comparison:
+    if not inside:
+        raise QualityError(
+            f"No candidate reaches {run.min_db:g} dB on the test inputs, the float ones neither; lower the "
+            "gate, or calibrate on more samples."
+        )
+    subjects = [
+        Subject(
+            name=built.name,
+            source=ArtifactSource(directory=built.folder, tune_allocator=True),
+            threads=threads,
+        )
+        for built in inside
+    ]
+    names = tuple(built.name for built in inside)
+    return compare_subjects(
+        [tuned_baseline(original, threads=threads), *subjects],
+        ComparisonOptions(
+            seed=run.seed, image_size=run.image_size, num_rounds=run.rounds, baselines=("tuned", *names)
+        ),
+    )

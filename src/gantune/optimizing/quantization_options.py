@@ -1,0 +1,62 @@
+"""What a quantization run is asked for."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gantune.errors import UsageError
+from gantune.quality.gate import ImageError
+from gantune.records.candidate import ImageQuality
+from gantune.transforms.quantize import QuantizeOptions
+from gantune.transforms.quantize.calibration import MIN_SAMPLES
+
+# Between two float32 programs of the same network: no rounding to integers comes closer.
+MOST_DB = 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizationRun:
+    """Choose scheme, calibration, gate and how to measure.
+
+    `pictures` calibrate an image-to-image network and `samples` test it: two different folders or files.
+    `min_db` is the gate on the image error, PSNR over the value range or SNR as `image_error` says: the worst
+    layers are reverted until it holds. Raise `UsageError` for values that make no run.
+    """
+
+    scheme: QuantizeOptions = field(default_factory=QuantizeOptions)
+    num_samples: int = 32
+    pictures: Path | None = None
+    samples: Path | None = None
+    image_size: int = 64
+    min_db: float = 38.0
+    image_error: ImageError = "range"
+    threads: int | None = None
+    rounds: int = 15
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.pictures is not None and self.pictures == self.samples:
+            raise UsageError(
+                f"{self.pictures} is named for calibration and for the test; the two must differ, or the "
+                "test proves nothing."
+            )
+        if self.num_samples < MIN_SAMPLES:
+            raise UsageError(
+                f"{self.num_samples} calibration samples are too few to know the ranges; take at least "
+                f"{MIN_SAMPLES}."
+            )
+        if not 0 < self.min_db <= MOST_DB:
+            raise UsageError(
+                f"The gate is {self.min_db:g} dB, an impossible budget: it must be above 0 and at most "
+                f"{MOST_DB:g}, which float32 itself reaches. 35 to 45 suits integers."
+            )
+        if self.rounds < 3:
+            raise UsageError(f"rounds is {self.rounds}; it must be at least 3.")
+
+    def error_db(self, quality: ImageQuality) -> float:
+        """Give the image error that the gate bounds, infinity where the images are identical."""
+        found = quality.psnr_db if self.image_error == "range" else quality.snr_db
+        return float("inf") if found is None else found
+
+    def is_inside(self, quality: ImageQuality) -> bool:
+        """Say whether images pass the gate."""
+        return self.error_db(quality) >= self.min_db
