@@ -3,7 +3,7 @@
 # Takes at most 8 minutes. Without a GPU: `scripts/gpu_checks.sh --dry` runs all of it, tiny, in Triton's interpreter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-python=.venv/bin/python
+python=${PYTHON:-.venv/bin/python}
 [ -x "$python" ] || python=python3
 for argument in "$@"; do
     if [ "$argument" = "--dry" ]; then
