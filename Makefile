@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: accept-profile accept-quality bench-train setup axe real demo test test-slow check format bench bench-ops
+.PHONY: accept-planner accept-profile accept-quality bench-train setup axe real demo test test-slow check format bench bench-ops
 
 setup: $(VENV)/.ready
 
@@ -56,6 +56,9 @@ bench-train: setup
 
 accept-profile: real axe
 	$(BIN)/python benchmarks/accept_profile.py
+
+accept-planner: real
+	$(BIN)/python benchmarks/accept_planner.py
 
 accept-quality: real
 	$(BIN)/python benchmarks/accept_quality.py

@@ -147,7 +147,9 @@ def test_a_short_search_or_a_large_network_is_not_compiled() -> None:
     assert "--budget-minutes" in reasons["torch-compile-fp32"]
     _, reasons, _ = branch_of(macs=75_000_000_000)
     assert "75 G MACs" in reasons["torch-compile-fp32"]
-    _, _, tried = branch_of()
+    _, reasons, _ = branch_of(engines=("torch", "openvino"))
+    assert "OpenVINO, which is installed" in reasons["torch-compile-fp32"]
+    _, _, tried = branch_of(engines=("torch", "onnxruntime"))
     assert "torch-compile-fp32" in tried
 
 

@@ -109,6 +109,11 @@ def list_variants(planned: PlannedCandidate, *, threads: int) -> tuple[PlannedCa
     return tuple(variants.values())
 
 
+def is_same_way(planned: PlannedCandidate, other: PlannedCandidate) -> bool:
+    """Say whether two candidates differ in their names alone."""
+    return (planned.engine, planned.precision, planned.steps) == (other.engine, other.precision, other.steps)
+
+
 def _apply(knob: Knob, planned: PlannedCandidate, threads: int) -> PlannedCandidate:
     return planned.model_copy(
         update={

@@ -6,7 +6,7 @@ from gantune.backends import Backend
 from gantune.optimizing.decision_tree import Branch, Path, walk_tree
 from gantune.optimizing.offers import Offer, list_offers
 from gantune.optimizing.rules import judge_offer
-from gantune.optimizing.situation import Situation
+from gantune.optimizing.situation import Situation as Situation
 from gantune.records.plan import PlannedCandidate, Step
 
 # A run compares with the tuned original, so every artifact gets the same allocator.

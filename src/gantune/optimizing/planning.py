@@ -35,6 +35,7 @@ def make_plan(path: Path, options: OptimizeOptions) -> Plan:
         budget=options.budget,
         budget_minutes=options.budget_minutes,
         can_calibrate=True,
+        engines=tuple(backend.name for backend in BACKENDS if backend.is_available()),
     )
     branch, candidates, decisions = decide_plan(situation, BACKENDS)
     return Plan(

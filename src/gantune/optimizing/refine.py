@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gantune.optimizing.knobs import list_changes
+from gantune.optimizing.knobs import is_same_way, list_changes
 from gantune.quality.gate import Budget
 from gantune.records.candidate import Interval, Measurement
 from gantune.records.plan import Goal, PlannedCandidate
@@ -61,7 +61,6 @@ def refine(
     tried: list[PlannedCandidate] = []
     names: set[str] = set()
     num_small = 0
-    known_steps = [candidate.steps for candidate in known]
     bottleneck = workshop.name_bottleneck(leader)
     while True:
         end = _find_end(measured, num_small, workshop, goal=goal, budget=budget)
@@ -70,7 +69,7 @@ def refine(
             for knob, changed in list_changes(
                 leader, threads=threads, bottleneck=bottleneck, tried=frozenset(names)
             )
-            if changed.steps not in known_steps
+            if not any(is_same_way(changed, other) for other in known)
         ]
         if end or not options:
             return Refinement(leader, tuple(tried), tuple(changes), end or "no change is left to try")

@@ -67,6 +67,13 @@ SKIP_RULES: tuple[SkipRule, ...] = (
         ),
     ),
     SkipRule(
+        "another engine fuses as much",
+        lambda offer, branch, situation: offer.engine == "torch_compile" and "openvino" in situation.engines,
+        lambda offer, branch, situation: (
+            "OpenVINO, which is installed, fuses as much, and needs no compiler and no minute where it runs"
+        ),
+    ),
+    SkipRule(
         "compiling a large network",
         lambda offer, branch, situation: not offer.is_cheap and situation.macs > _LARGE_MACS,
         lambda offer, branch, situation: (

@@ -19,8 +19,9 @@ class Situation:
     """What the rules look at.
 
     `macs` and `num_parameters` are the network's size, 0 where they are not known; `budget_minutes` is the
-    time to search in. `can_calibrate` says whether whoever builds has inputs to calibrate integers on.
-    Raises `UsageError` for a target that is not known.
+    time to search in. `can_calibrate` says whether whoever builds has inputs to calibrate integers on;
+    `engines` names those that are installed, as far as that is known. Raises `UsageError` for a target that
+    is not known.
     """
 
     family: str
@@ -33,6 +34,7 @@ class Situation:
     budget: Budget = field(default_factory=Budget)
     budget_minutes: float | None = None
     can_calibrate: bool = False
+    engines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.target not in TARGETS:

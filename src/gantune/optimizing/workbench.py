@@ -31,6 +31,7 @@ from gantune.optimizing.samples import draw_calibration_arrays, draw_test_inputs
 from gantune.optimizing.trial import Images, QualityResult, artifact_subject, judge_images, run_original
 from gantune.quality.gate import find_image_violations
 from gantune.records.candidate import Candidate, Interval
+from gantune.records.interface import InputSpec
 from gantune.records.measurement import Comparison
 from gantune.records.plan import Plan, PlannedCandidate
 from gantune.runtime.sampling import Array
@@ -221,15 +222,8 @@ class Workbench:
             planned,
             target,
             threads=self.plan.threads,
-            draw_calibration=self._draw_calibration,
+            draw_calibration=lambda: draw_calibration(self.network.inputs, self.plan),
         )
-
-    def _draw_calibration(self) -> Iterator[Mapping[str, Tensor]]:
-        samples = None if self.plan.samples is None else Path(self.plan.samples)
-        for arrays in draw_calibration_arrays(
-            self.network.inputs, seed=self.plan.seed, samples=samples, image_size=self.plan.image_size
-        ):
-            yield {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def _compare(
         self,
@@ -286,6 +280,15 @@ class Workbench:
 
     def _images_file(self, name: str) -> Path:
         return self._folder.scratch(f"images-{name}.npy")
+
+
+def draw_calibration(inputs: Sequence[InputSpec], plan: Plan) -> Iterator[Mapping[str, Tensor]]:
+    """Draw the batches that a plan's candidates of integers are calibrated on."""
+    samples = None if plan.samples is None else Path(plan.samples)
+    for arrays in draw_calibration_arrays(
+        inputs, seed=plan.seed, samples=samples, image_size=plan.image_size
+    ):
+        yield {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def _differs_in_environment_alone(leader: PlannedCandidate, changed: PlannedCandidate) -> bool:
