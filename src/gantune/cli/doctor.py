@@ -1,13 +1,29 @@
-"""`gantune doctor`: what this machine has, and what gantune will use of it."""
+"""`gantune doctor`: what this machine has, or what is wrong with a file or a run."""
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from gantune.cli.console import print_json, print_rows
 from gantune.cli.options import JsonOption
 
 
-def doctor(json: JsonOption = False) -> None:
-    """Describe the machine, the engines and the form of each operation that will run, with reasons."""
+def doctor(
+    subject: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE|RUN]",
+            help="A checkpoint, an artifact, or a run's folder, to find out what is wrong.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Describe the machine, the engines and the operations; or say why FILE or RUN disappoints."""
+    if subject is not None:
+        _diagnose(subject, json=json)
+        return
     from gantune.backends import BACKENDS
     from gantune.machine import describe_machine, machine_text
     from gantune.ops.catalogue import form_statuses
@@ -35,3 +51,11 @@ def doctor(json: JsonOption = False) -> None:
             for form in forms
         ],
     )
+
+
+def _diagnose(subject: Path, *, json: bool) -> None:
+    from gantune.optimizing.troubleshooting import diagnose
+    from gantune.reporting.diagnosis_text import diagnosis_text
+
+    found = diagnose(subject)
+    print_json(found.model_dump(mode="json")) if json else print(diagnosis_text(found))
