@@ -136,3 +136,15 @@ def check_exact(network: object, latents: dict[str, np.ndarray], images: dict[st
         with torch.inference_mode():
             expected = network(torch.from_numpy(z)).numpy()  # type: ignore[operator]
         assert np.abs(images[name] - expected).max() <= 1e-4 * max(1, np.abs(expected).max())
+
+
+def test_doctor_says_what_is_wrong_with_a_file(gantune: Run, tmp_path: Path) -> None:
+    damaged = tmp_path / "network.pkl"
+    damaged.write_bytes((GOLDEN / "stylegan2-uncond-32.pkl").read_bytes()[:5000])
+    outcome = gantune("doctor", damaged)
+    assert outcome.code == 0, outcome.err
+    assert "conversion failed" in outcome.out
+    assert "answer" in outcome.out
+    document = json.loads(gantune("doctor", damaged, "--json").out)
+    assert [leaf["name"] for leaf in document["leaves"] if leaf["is_cause"]] == ["refused file"]
+    assert gantune("doctor", tmp_path / "nothing").code == 2
