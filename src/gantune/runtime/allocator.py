@@ -36,6 +36,12 @@ def tune_allocator() -> AllocatorTuning:
     return tuning
 
 
+def return_free_memory() -> None:
+    """Give freed memory back to the system where the allocator is glibc's; others do so by themselves."""
+    if find_allocator().startswith("glibc"):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def _tune() -> AllocatorTuning:
     allocator = find_allocator()
     if not allocator.startswith("glibc"):

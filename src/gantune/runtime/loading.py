@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gantune.errors import UsageError
 from gantune.records.artifact import Artifact
 from gantune.records.interface import InputSpec, OutputSpec
-from gantune.runtime.allocator import AllocatorTuning, tune_allocator
+from gantune.runtime.allocator import AllocatorTuning, return_free_memory, tune_allocator
 from gantune.runtime.artifact_files import read_artifact
 from gantune.runtime.engines import Session, open_session
 from gantune.runtime.inputs import InputValue, prepare_inputs
@@ -65,8 +65,11 @@ def load(
         raise UsageError(f"threads is {threads}; it must be at least 1, or None for the engine's default")
     directory = Path(artifact_dir)
     artifact = read_artifact(directory)
+    session = open_session(artifact, directory, threads=threads)
+    # What loading has freed goes back first: a tuned allocator keeps all it has.
+    return_free_memory()
     allocator = _tune() if tune_allocator else _DEFAULT_ALLOCATOR
-    return LoadedArtifact(artifact, open_session(artifact, directory, threads=threads), allocator=allocator)
+    return LoadedArtifact(artifact, session, allocator=allocator)
 
 
 _tune = tune_allocator

@@ -10,7 +10,10 @@ from gantune.ops.styled_convolution import (
     missing,
     styled_convolution,
     styled_convolution_reference,
+    upsampling,
 )
+from gantune.ops.styled_convolution.forms import FORMS, pack_weight
+from gantune.ops.styled_convolution.native import pack_for
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -130,3 +133,41 @@ def test_the_operator_satisfies_torch() -> None:
     torch.library.opcheck(
         torch.ops.gantune.styled_convolution.default, arguments, test_utils="test_faketensor"
     )
+
+
+@pytest.mark.parametrize("products", ["fp32", "bf16"])
+def test_bands_of_rows_give_what_the_whole_image_gives(
+    products: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, weight, steps = draw((2, 5, 33, 21, 9), up=True)
+    options = StyledOptions(**steps, products=products)  # type: ignore[arg-type]
+    whole = styled_convolution(x, weight, options)
+
+    # Bands of the smallest height, of one more, and one that does not divide the image.
+    for rows in (1, 5, 8):
+        size = 2 if products == "bf16" else 4
+        monkeypatch.setattr(upsampling, "BAND_BYTES", rows * 33 * 2 * 20 * size)
+        banded = styled_convolution(x, weight, options)
+        bound = 2e-5 if products == "fp32" else 0.05
+        torch.testing.assert_close(banded, whole, atol=bound, rtol=0)
+
+
+def test_a_packed_weight_gives_what_the_plain_one_gives() -> None:
+    for up in (False, True):
+        x, weight, steps = draw((2, 20, 18, 6, 5), up=up)
+        options = StyledOptions(**steps)  # type: ignore[arg-type]
+        packed = pack_for(weight, smooth=options.smooth, products="fp32")
+        found = torch.ops.gantune.styled_convolution_packed(
+            x, packed, weight.shape[0], options.scale_in, options.scale_out, options.noise, options.bias,
+            options.slope, options.padding, options.smooth, options.clamp, "fp32",
+        )  # fmt: skip
+        assert torch.equal(found, styled_convolution(x, weight, options))
+
+
+def test_a_weight_packed_for_other_registers_is_refused() -> None:
+    x, weight, _ = draw((1, 8, 8, 5, 5), up=False)
+    packed = pack_weight(weight, FORMS["fp32"][0], lanes=64)
+    with pytest.raises(UnsupportedError, match="packed for registers of 64 floats"):
+        torch.ops.gantune.styled_convolution_packed(
+            x, packed, 8, None, None, None, None, None, 1, None, None, "fp32"
+        )

@@ -70,8 +70,7 @@ GANTUNE_INLINE void zip(Vec a, Vec b, float* out, Lanes<0, I...>) {
   store(out + V, __builtin_shufflevector(a, b, ((I & 1) * V + V / 2 + I / 2)...));
 }
 template <int... I>
-GANTUNE_INLINE void unzip(const float* in, Vec& even, Vec& odd, Lanes<0, I...>) {
-  const Vec a = load(in), b = load(in + V);
+GANTUNE_INLINE void unzip(Vec a, Vec b, Vec& even, Vec& odd, Lanes<0, I...>) {
   even = __builtin_shufflevector(a, b, (2 * I)...);
   odd = __builtin_shufflevector(a, b, (2 * I + 1)...);
 }
@@ -96,7 +95,7 @@ void deinterleave(const float* in, int num_rows, int64_t length, float* out, int
   if (num_rows == 2) {
     for (int64_t m = 0; m < length; m += V) {
       Vec even, odd;
-      unzip(in + 2 * m, even, odd, EveryLane{});
+      unzip(load(in + 2 * m), load(in + 2 * m + V), even, odd, EveryLane{});
       store(out + m, even);
       store(out + stride + m, odd);
     }
@@ -106,31 +105,42 @@ void deinterleave(const float* in, int num_rows, int64_t length, float* out, int
     for (int r = 0; r < num_rows; ++r) out[r * stride + m] = in[m * num_rows + r];
 }
 
+// Lane m is the sum over k of taps[k] * load_at(2 m + k).
+template <int Count, class LoadAt>
+GANTUNE_INLINE Vec halve(const LoadAt& load_at, const float* taps, int num_taps) {
+  Vec sum = {};
+  auto add = [&](int k) __attribute__((always_inline)) {
+    Vec even, odd;
+    unzip(load_at(k), load_at(k + V), even, odd, EveryLane{});
+    sum += even * taps[k];
+    sum += odd * taps[k + 1];
+  };
+  if constexpr (Count > 0) unrolled<Count / 2>(GANTUNE_EACH(pair) { add(2 * pair); });
+  else
+    for (int k = 0; k < num_taps; k += 2) add(k);
+  return sum;
+}
+
 // out[m] = sum over k of taps[k] * x[2 m + first + k], zero outside the row, for an even number of taps: straight from
-// the row, since what was just stored could not be loaded again at another place without waiting.
+// the row, since what was just stored could not be loaded again at another place without waiting. `out` has room for a
+// whole register behind `count`.
+template <int Count>
 void halve_row(const float* x, int64_t width, int64_t first, const float* taps, int num_taps, float* out,
                int64_t count) {
-  auto one = [=](int64_t m) {
-    float sum = 0;
-    for (int k = 0; k < num_taps; ++k) {
-      const int64_t i = 2 * m + first + k;
-      if (i >= 0 && i < width) sum += taps[k] * x[i];
+  float mine[Count > 0 ? Count : 1];
+  for (int k = 0; k < Count; ++k) mine[k] = taps[k];
+  if (Count > 0) taps = mine;
+  for (int64_t m = 0; m < count; m += V) {
+    const int64_t begin = 2 * m + first;
+    if (begin >= 0 && begin + 2 * V + num_taps - 2 <= width) {
+      fetch_ahead(x + begin);
+      fetch_ahead(x + begin + V);
+      store(out + m, halve<Count>([=](int k) __attribute__((always_inline)) { return load(x + begin + k); }, taps, num_taps));
+    } else {
+      store(out + m, halve<Count>([=](int k) __attribute__((always_inline)) { return load_within(x, begin + k, width); },
+                                  taps, num_taps));
     }
-    out[m] = sum;
-  };
-  int64_t m = 0;
-  for (; m < count && 2 * m + first < 0; ++m) one(m);
-  for (; m + V <= count && 2 * (m + V - 1) + first + num_taps <= width; m += V) {
-    Vec sum = {};
-    for (int k = 0; k < num_taps; k += 2) {
-      Vec even, odd;
-      unzip(x + 2 * m + first + k, even, odd, EveryLane{});
-      sum += even * taps[k];
-      sum += odd * taps[k + 1];
-    }
-    store(out + m, sum);
   }
-  for (; m < count; ++m) one(m);
 }
 
 // How a row is cut so that every loop runs at unit stride: inputs in `in_phases` rows, outputs in `out_phases`.
@@ -226,7 +236,8 @@ class PlaneRows {
   void fill(int64_t row) {
     if (separable_ && h_.up == 1 && h_.down == 2 && h_.up_taps % 2 == 0 && plan_.request.x.type == FLOAT32) {
       const float* x = row_pointer<float>(plan_.request.x, {sample_, channel_, 1}, row);
-      halve_row(x, h_.size_in, h_.first + h_.lead, h_.up_table, h_.up_taps, slot(row), h_.size_out);
+      const auto halve_one = h_.up_taps == 4 ? halve_row<4> : halve_row<0>;
+      halve_one(x, h_.size_in, h_.first + h_.lead, h_.up_table, h_.up_taps, slot(row), h_.size_out);
       return;
     }
     float* cut = separable_ ? split_ : slot(row);

@@ -48,7 +48,10 @@ void pointwise_run(const PointwiseRequest& r, int64_t begin, int64_t end, const 
     else store_some(y + i, result, count);
   };
   int64_t i = begin;
-  for (; i + V <= end; i += V) at(i, V);
+  for (; i + V <= end; i += V) {
+    fetch_ahead(x + i);
+    at(i, V);
+  }
   if (i < end) at(i, int(end - i));
   if (streams) finish_streams();
 }

@@ -114,6 +114,9 @@ GANTUNE_INLINE float scalar_as_float(const uint16_t* p) {
   return x;
 }
 
+// Ask for what lies a few pages ahead: the processor's own prefetching ends with the page it reads.
+GANTUNE_INLINE void fetch_ahead(const void* p) { __builtin_prefetch(static_cast<const char*>(p) + 2 * 4096); }
+
 // The first `count` lanes only; the others read as zero.
 #if defined(GANTUNE_AVX512)
 GANTUNE_INLINE Vec load_some(const float* p, int count) {
@@ -144,6 +147,24 @@ GANTUNE_INLINE void store_some(T* p, Vec v, int count) {
     if (i < count) p[i] = lanes[i];
 }
 #endif
+
+// Lanes p[i] … of a row of `width` floats; those outside it are zero, and not read.
+GANTUNE_INLINE Vec load_within(const float* p, int64_t i, int64_t width) {
+  const int begin = int(smaller<int64_t>(larger<int64_t>(-i, 0), V));
+  const int end = int(smaller<int64_t>(larger<int64_t>(width - i, 0), V));
+#if defined(GANTUNE_AVX512)
+  return (Vec)_mm512_maskz_loadu_ps(__mmask16(((1u << end) - 1) & ~((1u << begin) - 1)), p + i);
+#elif defined(GANTUNE_AVX2)
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i inside = _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(begin), lane),
+                                             _mm256_cmpgt_epi32(_mm256_set1_epi32(end), lane));
+  return (Vec)_mm256_maskload_ps(p + i, inside);
+#else
+  float lanes[V] = {};
+  for (int lane = begin; lane < end; ++lane) lanes[lane] = p[i + lane];
+  return load(lanes);
+#endif
+}
 
 // Past the caches: for results too large to be read back from them, which then need not be read to be written.
 #if defined(GANTUNE_AVX512)

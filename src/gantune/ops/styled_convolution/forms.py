@@ -51,8 +51,14 @@ def pack_weight(weight: Tensor, form: Form, *, lanes: int) -> Tensor:
     """
     panel = 2 * lanes
     columns = _pad_columns(weight, form, step=panel if form.num_phases == 1 else lanes)
-    packed = [_pack_panel(part, form, lanes=lanes) for part in torch.split(columns, panel)]
-    return torch.stack(packed)
+    parts = torch.split(columns, panel)
+    first = _pack_panel(parts[0], form, lanes=lanes)
+    # Filled in place: the packed weight is several times the plain one, and is alive once only.
+    packed = first.new_empty((len(parts), *first.shape))
+    packed[0] = first
+    for index, part in enumerate(parts[1:], start=1):
+        packed[index] = _pack_panel(part, form, lanes=lanes)
+    return packed
 
 
 def _pad_columns(weight: Tensor, form: Form, *, step: int) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from gantune.ops.native.library import run_projection
+from gantune.ops.native.result_arena import empty_contiguous
 from gantune.ops.native.structures import ProjectionRequest
 from gantune.ops.styled_convolution.native import LIBRARY
 
@@ -28,8 +29,8 @@ def project_pixels_reference(x: Tensor, weight: Tensor, bias: Tensor, clamp: flo
 def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
     x = x.contiguous(memory_format=torch.channels_last)
     weight, bias = weight.contiguous(), bias.contiguous()
-    y = _result(x, weight, bias, clamp)
     N, C, H, W = x.shape
+    y = empty_contiguous((N, weight.shape[1], H, W), x.dtype)
     request = ProjectionRequest(
         x=x.data_ptr(),
         y=y.data_ptr(),
@@ -46,10 +47,10 @@ def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor
     return y
 
 
-def _result(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
+def _fake(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
     return x.new_empty(x.shape[0], weight.shape[1], x.shape[2], x.shape[3])
 
 
 LIBRARY.define("project_pixels(Tensor x, Tensor weight, Tensor bias, float? clamp) -> Tensor")  # type: ignore[no-untyped-call]
 LIBRARY.impl("project_pixels", _run, "CPU")  # type: ignore[no-untyped-call]
-torch.library.register_fake("gantune::project_pixels", _result, lib=LIBRARY)
+torch.library.register_fake("gantune::project_pixels", _fake, lib=LIBRARY)

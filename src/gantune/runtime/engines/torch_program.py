@@ -1,5 +1,6 @@
 """Run a program saved by torch.export, as it is or through torch.compile, on the CPU or a GPU."""
 
+import gc
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from torch.export.passes import move_to_device_pass
 from gantune.errors import CheckpointError
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.device_program import DeviceProgram, find_cuda
+from gantune.runtime.engines.packed_weights import pack_weights
 from gantune.runtime.engines.session import Session, summarize_precisions
 from gantune.runtime.engines.torch_options import read_torch_options
 from gantune.runtime.inputs import Arrays
@@ -34,11 +36,17 @@ class _TorchSession:
             torch.set_num_threads(threads)
         options = read_torch_options(artifact)
         device = find_cuda() if options.device == "cuda" else None
-        self._program = torch.export.load(path)
+        program = torch.export.load(path)
         if device is not None:
-            self._program = move_to_device_pass(self._program, str(device))
+            program = move_to_device_pass(program, str(device))
+        self._precision = read_program_precision(program)
         self._names = [spec.name for spec in artifact.inputs]
-        module = self._program.module(check_guards=False)
+        module = program.module(check_guards=False)
+        # The program holds every weight as well; packing frees the plain ones as it goes.
+        del program
+        gc.collect()
+        if device is None:
+            pack_weights(module)
         self._call = torch.compile(module) if artifact.engine == "torch_compile" else module
         self._on_device = None
         if device is not None:
@@ -52,8 +60,8 @@ class _TorchSession:
         return cast(NDArray[np.float32], output.numpy())
 
     def read_precision(self) -> str:
-        """Read the program's graph, which is what runs."""
-        return read_program_precision(self._program)
+        """Give what the program's graph said when it was loaded."""
+        return self._precision
 
 
 def read_program_precision(program: torch.export.ExportedProgram) -> str:
