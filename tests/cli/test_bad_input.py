@@ -158,6 +158,8 @@ def test_an_interrupted_run_says_how_to_resume_and_does(tmp_path: Path) -> None:
         sys.executable, "-m", "gantune", "optimize", str(NETWORK), "--out", str(out), "--rounds", "3",
         "--precision", "fp32",
     ]  # fmt: skip
+    # A child inherits that Ctrl-C is ignored, as it is where the tests run in a script's background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not list((out / ".state").glob("build-*.json")) and time.monotonic() < deadline:
