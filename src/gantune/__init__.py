@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from gantune.checkpoints import convert as convert
     from gantune.checkpoints import load as load
     from gantune.checkpoints import load_checkpoint as load_checkpoint
+    from gantune.optimizing.entry_points import bench as bench
+    from gantune.optimizing.entry_points import export as export
+    from gantune.optimizing.entry_points import generate as generate
+    from gantune.optimizing.entry_points import profile as profile
     from gantune.optimizing.inspection import inspect as inspect
     from gantune.optimizing.optimize import optimize as optimize
     from gantune.optimizing.options import OptimizeOptions as OptimizeOptions
@@ -21,13 +25,17 @@ _HOMES = {
     "Budget": "gantune.quality.gate",
     "EvaluateOptions": "gantune.quality.evaluation",
     "OptimizeOptions": "gantune.optimizing.options",
+    "bench": "gantune.optimizing.entry_points",
     "convert": "gantune.checkpoints",
     "evaluate": "gantune.quality.evaluation",
+    "export": "gantune.optimizing.entry_points",
+    "generate": "gantune.optimizing.entry_points",
     "inspect": "gantune.optimizing.inspection",
     "load": "gantune.checkpoints",
     "load_checkpoint": "gantune.checkpoints",
     "ops": "gantune.ops",
     "optimize": "gantune.optimizing.optimize",
+    "profile": "gantune.optimizing.entry_points",
     "runtime": "gantune.runtime",
 }
 

@@ -46,13 +46,14 @@ def optimize(
         )
     with tempfile.TemporaryDirectory(prefix="gantune-network-") as folder:
         path = Path(folder) / "network.safetensors"
-        _write_network(network_or_path, path)
+        write_network(network_or_path, path)
         return run_plan(
             path, make_plan(path, chosen), Path(out), overwrite=overwrite, on_progress=on_progress
         )
 
 
-def _write_network(network: nn.Module, path: Path) -> None:
+def write_network(network: nn.Module, path: Path) -> None:
+    """Write a network of one of gantune's families as safetensors; raise `UsageError` for any other."""
     if not isinstance(network, Network):
         raise UsageError(
             f"A {type(network).__name__} says neither its family nor its inputs, so it cannot be optimized. "
