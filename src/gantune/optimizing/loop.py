@@ -93,12 +93,14 @@ class _Run:
         comparison = bench.compare_all(ready)
         leader = bench.pick_leader()
         search = Search(num_built=0, num_reused=0, stopped=comparison.stopped, end="nothing was kept")
+        undone: frozenset[str] = frozenset()
         if leader is not None:
-            search, comparison = self._refine(leader, comparison)
+            search, comparison, undone = self._refine(leader, comparison)
+        lost = frozenset(search.stopped) | undone
         candidates = bench.judge()
         if is_distribution_wanted(bench.plan):
-            candidates = self._fill_distances(candidates)
-        best = pick_best(candidates, goal=bench.plan.goal, stopped=frozenset(search.stopped))
+            candidates = self._fill_distances(candidates, lost)
+        best = pick_best(candidates, goal=bench.plan.goal, stopped=lost)
         evidence = Evidence(
             checkpoint=self._checkpoint,
             path=self._path,
@@ -114,8 +116,13 @@ class _Run:
         )
         return self._write(evidence)
 
-    def _refine(self, leader: PlannedCandidate, comparison: Comparison) -> tuple[Search, Comparison]:
-        """Change the leader step by step; what is left leading is measured once more beside everything."""
+    def _refine(
+        self, leader: PlannedCandidate, comparison: Comparison
+    ) -> tuple[Search, Comparison, frozenset[str]]:
+        """Change the leader step by step; what is left leading is measured once more beside the original.
+
+        The changes that it left behind come last: they cannot be the best, whatever one more timing says.
+        """
         bench = self._bench
         measured = comparison.result(leader.name).measured
         assert measured is not None
@@ -134,12 +141,15 @@ class _Run:
         )
         if found.leader.name != leader.name:
             comparison = bench.compare_finalists([leader, found.leader])
-        return search, comparison
+        undone = frozenset(changed.name for changed in found.tried if changed.name != found.leader.name)
+        return search, comparison, undone
 
-    def _fill_distances(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    def _fill_distances(
+        self, candidates: tuple[Candidate, ...], lost: frozenset[str]
+    ) -> tuple[Candidate, ...]:
         bench = self._bench
         self._say("comparing distributions")
-        kept = [candidate for candidate in candidates if candidate.status == "kept"]
+        kept = [one for one in candidates if one.status == "kept" and one.name not in lost]
         order = sorted(kept, key=lambda candidate: rank_by_goal(candidate, bench.plan.goal))
         return fill_distances(
             candidates,

@@ -1,14 +1,16 @@
 """How far a candidate's images are from the reference's on the same inputs."""
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gantune.errors import QualityError, UsageError
+from gantune.quality.difference import interval, resample_means
 from gantune.quality.spectrum import spectrum_db
 from gantune.quality.ssim import ssim
-from gantune.records.candidate import ImageQuality
+from gantune.records.candidate import ImageQuality, Interval
 
 Images = NDArray[np.floating]
 
@@ -39,6 +41,9 @@ def compare_images(candidate: Images, reference: Images, *, value_range: float) 
         max_abs=max_abs(candidate, reference),
         is_exact=is_exact(candidate, reference),
         spectrum_db=spectrum_db(candidate, reference, value_range=value_range),
+        psnr_range=_range(psnr_db(*pair, value_range=value_range) for pair in _pairs(candidate, reference)),
+        snr_range=_range(snr_db(*pair) for pair in _pairs(candidate, reference)),
+        ssim_range=_range(ssim(*pair, value_range=value_range) for pair in _pairs(candidate, reference)),
     )
 
 
@@ -83,6 +88,20 @@ def is_exact(candidate: Images, reference: Images) -> bool:
 def count_non_finite(images: Images) -> int:
     """Count the values that are NaN or infinite."""
     return int(images.size - np.isfinite(images).sum())
+
+
+def _pairs(candidate: Images, reference: Images) -> Iterator[tuple[Images, Images]]:
+    """Walk the pairs, each as a batch of one."""
+    return ((candidate[index : index + 1], reference[index : index + 1]) for index in range(len(reference)))
+
+
+def _range(figures: Iterable[float | None]) -> Interval | None:
+    """Give the median with the 95 % bootstrap interval of the mean over images; None for fewer than two."""
+    known = np.array([figure for figure in figures if figure is not None and math.isfinite(figure)])
+    if len(known) < 2:
+        return None
+    low, high = interval(resample_means(known[:, None], num_resamples=2000, seed=0)[:, 0])
+    return Interval(median=float(np.median(known)), low=low, high=high)
 
 
 def _mean_squares(candidate: Images, reference: Images) -> list[float]:

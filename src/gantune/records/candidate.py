@@ -33,8 +33,9 @@ class Interval(BaseModel):
 class ImageQuality(BaseModel):
     """The output compared with the original's on the same inputs; decibels except `ssim` and `max_abs`.
 
-    `psnr_db` and `snr_db` are None where the images are identical. `frechet` and `frechet_loss` are None
-    where no features were asked for.
+    `psnr_db` and `snr_db` are None where the images are identical. The `…_range` are 95 % bootstrap
+    intervals over the images. `frechet` and `frechet_loss` (the upper end of its interval) are None where no
+    real pictures were named and no loss is bounded.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,6 +47,9 @@ class ImageQuality(BaseModel):
     max_abs: float
     is_exact: bool
     spectrum_db: float
+    psnr_range: Interval | None = None
+    snr_range: Interval | None = None
+    ssim_range: Interval | None = None
     frechet: float | None = None
     frechet_loss: float | None = None
 

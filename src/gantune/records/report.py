@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from gantune.records.candidate import Baseline, Candidate
 from gantune.records.machine import Machine
 from gantune.records.plan import Plan
+from gantune.records.score import BandLoss
 from gantune.records.search import Search
 
 
@@ -51,7 +52,7 @@ class SpectrumCurve(BaseModel):
 
 
 class CheckItem(BaseModel):
-    """One line of the checklist, filled in by the run."""
+    """One line of the checklist, filled in by the run; `section` names the part of the page that shows it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -59,6 +60,18 @@ class CheckItem(BaseModel):
     text: str
     is_done: bool
     detail: str
+    section: str = ""
+
+
+class Energy(BaseModel):
+    """The energy of one image, or why it could not be read (`reason`)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    subject: str
+    joules_an_image: float | None = None
+    source: str = ""
+    reason: str = ""
 
 
 class ExtremeCheck(BaseModel):
@@ -95,4 +108,6 @@ class Report(BaseModel):
     extremes: tuple[ExtremeCheck, ...] = ()
     first_divergence: str | None = None
     search: Search | None = None
+    bands: tuple[BandLoss, ...] = ()
+    energy: tuple[Energy, ...] = ()
     checklist: tuple[CheckItem, ...] = ()
