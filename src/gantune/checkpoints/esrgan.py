@@ -11,7 +11,6 @@ from gantune.checkpoints.state_dict import find_state_dict, require_weight
 from gantune.errors import CheckpointError
 from gantune.networks.contract import Config
 
-IMG_CHANNELS = 3
 _WRAPPERS = ("params_ema", "params", "state_dict", "model_state_dict", "model")
 _SRVGG_NAMES = re.compile(r"body\.(\d{1,4})\.(?:weight|bias)$")
 # The names of the first ESRGAN release, by position of its outer Sequential …

@@ -10,9 +10,9 @@ from gantune.exporting.options import ExportOptions
 from gantune.networks.contract import Network, sample_tensors
 from gantune.records.interface import InputSpec, OutputSpec
 
-# Two samples, and sizes unlike each other and any width: torch.export takes a size of 1 for a constant.
+# Above 1, which torch.export takes for a constant.
 _EXAMPLE_BATCH = 2
-_EXAMPLE_SIZES = {"H": 12, "W": 20}
+_EXAMPLE_SIZE = 16
 
 
 class StyleNetwork(Protocol):
@@ -79,7 +79,7 @@ class TracedNetwork(nn.Module):
 
     def example(self, n: int = _EXAMPLE_BATCH, seed: int = 0) -> tuple[Tensor, ...]:
         """Draw one tensor for each input."""
-        return tuple(sample_tensors(self.inputs, n, seed, image_size=16).values())
+        return tuple(sample_tensors(self.inputs, n, seed, image_size=_EXAMPLE_SIZE).values())
 
     def dynamic_shapes(self) -> tuple[dict[int, object], ...]:
         """Say which sizes stay free: every one that is a letter."""
