@@ -9,7 +9,7 @@ from gantune.networks.batch_statistics import normalize_batch
 from gantune.networks.spectral_norm import SpectralConv2d, SpectralLinear
 from gantune.records.interface import InputSpec
 
-_EPSILON = 1e-5
+NORM_EPSILON = 1e-5
 
 
 class StoredNorm(nn.Module):
@@ -31,9 +31,9 @@ class StoredNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalized `x`."""
         if self.training:
-            normalized = normalize_batch(x, self.stored_mean, self.stored_var, eps=_EPSILON)
+            normalized = normalize_batch(x, self.stored_mean, self.stored_var, eps=NORM_EPSILON)
             return normalized * self.gain[:, None, None] + self.bias[:, None, None]
-        return F.batch_norm(x, self.stored_mean, self.stored_var, self.gain, self.bias, eps=_EPSILON)
+        return F.batch_norm(x, self.stored_mean, self.stored_var, self.gain, self.bias, eps=NORM_EPSILON)
 
 
 class ConditionalNorm(nn.Module):
@@ -56,9 +56,9 @@ class ConditionalNorm(nn.Module):
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
         """Return the normalized `x` under `condition`."""
         if self.training:
-            normalized = normalize_batch(x, self.stored_mean, self.stored_var, eps=_EPSILON)
+            normalized = normalize_batch(x, self.stored_mean, self.stored_var, eps=NORM_EPSILON)
         else:
-            normalized = F.batch_norm(x, self.stored_mean, self.stored_var, eps=_EPSILON)
+            normalized = F.batch_norm(x, self.stored_mean, self.stored_var, eps=NORM_EPSILON)
         gain, bias = 1 + self.gain(condition), self.bias(condition)
         result: Tensor = normalized * gain[:, :, None, None] + bias[:, :, None, None]
         return result

@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gantune.ops import bias_act, setup_filter, upfirdn2d, upsample2d
-
-ACTIVATION_GAINS = {"linear": 1.0, "relu": sqrt(2), "lrelu": sqrt(2), "swish": sqrt(2)}
+from gantune.ops.bias_act.activations import ACTIVATIONS
 
 
 def activation_gain(activation: str) -> float:
     """Return the gain that keeps the variance behind `activation` (1 where none is known)."""
-    return ACTIVATION_GAINS.get(activation, 1.0)
+    known = ACTIVATIONS.get(activation)
+    return 1.0 if known is None else known.default_gain
 
 
 class EqualizedLinear(nn.Module):

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict
 class Machine(BaseModel):
     """Describe processor, memory, libraries, allocator and the environment variables that matter.
 
-    `instruction_sets` holds those of avx2, avx512f, avx512_vnni, avx_vnni, avx512_bf16, avx512_fp16, amx_tile,
-    amx_int8, amx_bf16, neon, bf16 and i8mm that the processor has. `libraries` maps a library to its
-    version; those not installed are absent. `linkage` says how torch was built, and is None where it was
+    `instruction_sets` holds those of avx2, avx512f, avx512_vnni, avx_vnni, avx512_bf16, avx512_fp16,
+    amx_tile, amx_int8, amx_bf16, neon, bf16 and i8mm that the processor has. `libraries` maps a library to
+    its version; those not installed are absent. `linkage` says how torch was built, and is None where it was
     not asked for. `environment` holds only variables that are set. `devices` names accelerators, found only
     with `linkage`.
     """

@@ -1,16 +1,13 @@
 """Equalized layers with their gains folded into weights and biases."""
 
-from math import sqrt
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gantune.networks.equalized import EqualizedConv2d, EqualizedLinear
+from gantune.networks.equalized import EqualizedConv2d, EqualizedLinear, activation_gain
 from gantune.networks.stylegan2_synthesis import ToRgbLayer
 from gantune.ops import bias_act, upsample2d
-
-HOMOGENEOUS = {"linear", "relu", "lrelu"}
+from gantune.ops.bias_act.activations import LRELU_SLOPE, PIECEWISE_LINEAR
 
 
 class FrozenLinear(nn.Linear):
@@ -18,7 +15,7 @@ class FrozenLinear(nn.Linear):
 
     def __init__(self, weight: Tensor, bias: Tensor, *, activation: str) -> None:
         super().__init__(weight.shape[1], weight.shape[0])
-        gain = sqrt(2) if activation in ("relu", "lrelu") else 1.0
+        gain = activation_gain(activation) if activation in PIECEWISE_LINEAR else 1.0
         self.activation = activation
         self.weight = nn.Parameter(weight * gain)
         self.bias = nn.Parameter(bias * gain)
@@ -35,13 +32,8 @@ def activate(x: Tensor, activation: str) -> Tensor:
     if activation == "relu":
         return F.relu(x)
     if activation == "lrelu":
-        return F.leaky_relu(x, 0.2)
+        return F.leaky_relu(x, LRELU_SLOPE)
     return bias_act(x, act=activation)
-
-
-def folded_gain(activation: str) -> float:
-    """Return the default gain of a homogeneous activation, which the caller folds; 1 for the others."""
-    return sqrt(2) if activation in ("relu", "lrelu") else 1.0
 
 
 def freeze_linear(layer: EqualizedLinear) -> FrozenLinear:
@@ -68,7 +60,7 @@ class FrozenConv2d(nn.Module):
 
     def forward(self, x: Tensor, gain: float = 1.0) -> Tensor:
         """Return the convolved, biased and activated x; `gain` scales the result and its clamp."""
-        if self.activation not in HOMOGENEOUS:
+        if self.activation not in PIECEWISE_LINEAR:
             x = self._convolve(x, self.weight, self.bias)
             return self._clamp(bias_act(x, act=self.activation, gain=self.act_gain * gain), gain)
         total = self.act_gain * gain

@@ -6,11 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from gantune.networks.biggan_layers import ConditionalNorm, StoredNorm
+from gantune.networks.biggan_layers import NORM_EPSILON, ConditionalNorm, StoredNorm
 from gantune.networks.dcgan import DCGANLayer
 from gantune.networks.spectral_norm import SpectralConv2d, SpectralLinear
-
-_EPSILON = 1e-5
 
 
 class FrozenConditionalNorm(nn.Module):
@@ -23,7 +21,7 @@ class FrozenConditionalNorm(nn.Module):
         super().__init__()
         self.gain = freeze_spectral_linear(norm.gain)
         self.bias = freeze_spectral_linear(norm.bias)
-        self.register_buffer("rate", torch.rsqrt(norm.stored_var + _EPSILON))
+        self.register_buffer("rate", torch.rsqrt(norm.stored_var + NORM_EPSILON))
         self.register_buffer("mean", norm.stored_mean.clone())
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
@@ -51,7 +49,7 @@ class ChannelAffine(nn.Module):
 
 def freeze_stored_norm(norm: StoredNorm) -> ChannelAffine:
     """Fold statistics, gain and bias into one scale and one shift."""
-    scale = norm.gain.detach() * torch.rsqrt(norm.stored_var + _EPSILON)
+    scale = norm.gain.detach() * torch.rsqrt(norm.stored_var + NORM_EPSILON)
     return ChannelAffine(scale, norm.bias.detach() - norm.stored_mean * scale)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gantune.networks.stylegan2_synthesis import NoiseMode
+from gantune.ops.bias_act.activations import LRELU_SLOPE
 from gantune.ops.choose import Operation
 from gantune.ops.filtered_lrelu import OPERATION as FILTERED_LRELU
 from gantune.ops.styled_convolution import Products, StyledOptions, project_pixels, styled_convolution
@@ -16,7 +17,7 @@ from gantune.transforms.static_layers import StaticModulatedLayer, StaticToRgbLa
 from gantune.transforms.up_convolution import UpConvolution
 
 P = ParamSpec("P")
-_SLOPES = {"lrelu": 0.2, "relu": 0.0, "linear": None}
+_SLOPES = {"lrelu": LRELU_SLOPE, "relu": 0.0, "linear": None}
 
 
 class FusedModulatedLayer(nn.Module):

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from gantune.networks.stylegan2_synthesis import NoiseMode
 from gantune.networks.stylegan3_synthesis import AliasFreeLayer
 from gantune.ops import filtered_lrelu
+from gantune.ops.modulated_conv2d.options import DEMODULATION_EPSILON
 from gantune.transforms.constant_convolution import ConstantConvolution
 
 Implementation = Literal["reference", "portable", "native"]
-_EPSILON = 1e-8
 
 
 class StaticAliasFreeLayer(nn.Module):
@@ -63,7 +63,7 @@ class StaticAliasFreeLayer(nn.Module):
         if not self.demodulate:
             return styles * self.input_gain, None
         energy = styles.square() @ self.weight_square
-        return styles * self.input_gain, torch.rsqrt(energy + _EPSILON)
+        return styles * self.input_gain, torch.rsqrt(energy + DEMODULATION_EPSILON)
 
     def activate(self, y: Tensor) -> Tensor:
         """Run the filtered leaky ReLU behind the convolution."""

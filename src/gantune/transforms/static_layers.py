@@ -6,11 +6,11 @@ from torch import Tensor, nn
 
 from gantune.networks.stylegan2_synthesis import ModulatedLayer, NoiseMode, ToRgbLayer
 from gantune.ops import bias_act
+from gantune.ops.bias_act.activations import PIECEWISE_LINEAR
+from gantune.ops.modulated_conv2d.options import DEMODULATION_EPSILON
 from gantune.transforms.constant_convolution import ConstantConvolution
-from gantune.transforms.frozen_layers import HOMOGENEOUS, activate
+from gantune.transforms.frozen_layers import activate
 from gantune.transforms.up_convolution import UpConvolution
-
-_EPSILON = 1e-8
 
 
 class StaticModulatedLayer(nn.Module):
@@ -54,7 +54,7 @@ class StaticModulatedLayer(nn.Module):
         gain: float = 1.0,
     ) -> Tensor:
         """Return [N, out_channels, up·H, up·W], as `ModulatedLayer` does; "random" noise is left to it."""
-        total = self.act_gain * gain if self.activation in HOMOGENEOUS else 1.0
+        total = self.act_gain * gain if self.activation in PIECEWISE_LINEAR else 1.0
         styles = self.affine(w)
         y = self.convolution(x * styles[:, :, None, None])
         added = self.scaled_noise(noise_mode, noise)
@@ -62,7 +62,7 @@ class StaticModulatedLayer(nn.Module):
         shift = shift if added is None else shift + added * total
         y = torch.addcmul(shift, y, self.demodulation(styles, total)[:, :, None, None])
         clamp = None if self.conv_clamp is None else self.conv_clamp * gain
-        if self.activation in HOMOGENEOUS:
+        if self.activation in PIECEWISE_LINEAR:
             y = activate(y, self.activation)
             return y if clamp is None else y.clamp(-clamp, clamp)
         return bias_act(y, act=self.activation, gain=self.act_gain * gain, clamp=clamp)
@@ -71,7 +71,7 @@ class StaticModulatedLayer(nn.Module):
         """Return the output scale [N, out_channels] for styles [N, in_channels], times `gain`."""
         if not self.demodulate:
             return styles.new_full((styles.shape[0], self.out_channels), gain)
-        return torch.rsqrt(styles.square() @ self.weight_square + _EPSILON) * gain
+        return torch.rsqrt(styles.square() @ self.weight_square + DEMODULATION_EPSILON) * gain
 
     def scaled_noise(self, noise_mode: NoiseMode, noise: Tensor | None) -> Tensor | None:
         """Return the noise times its strength; None for no noise."""

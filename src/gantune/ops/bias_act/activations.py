@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 LRELU_SLOPE = 0.2
+# Straight on both sides of zero: a positive gain may come before them, and they have no second derivative.
+PIECEWISE_LINEAR = ("linear", "relu", "lrelu")
 
 
 @dataclass(frozen=True)

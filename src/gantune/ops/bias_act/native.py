@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gantune.ops.bias_act.activations import PIECEWISE_LINEAR
 from gantune.ops.bias_act.options import BiasActOptions
 from gantune.ops.bias_act.reference import spread_bias
 from gantune.ops.choose import Form
@@ -21,7 +22,6 @@ from gantune.ops.native.qualification import refuse
 
 # In the order of plan.h.
 KINDS = ("linear", "relu", "lrelu", "tanh", "sigmoid", "elu", "selu", "softplus", "swish")
-MADE_OF_LINES = ("linear", "relu", "lrelu")
 
 
 def bias_act_native(x: Tensor, b: Tensor | None, options: BiasActOptions) -> Tensor:
@@ -132,7 +132,7 @@ def _differentiate(ctx: Context[_Call], dy: Tensor) -> tuple[Tensor | None, ...]
     x, b = ctx.saved_tensors
     assert x is not None
     dim, act, alpha, gain, clamp = ctx.call
-    if act in MADE_OF_LINES:
+    if act in PIECEWISE_LINEAR:
         dx = torch.ops.gantune.bias_act_gradient(dy, x, b, dim, act, alpha, gain, clamp)
     else:
         dx = _differentiate_smooth(dy, x if b is None else x + spread_bias(b, x, dim), act, gain, clamp)

@@ -4,13 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gantune.ops.bias_act.activations import ACTIVATIONS
+from gantune.ops.bias_act.activations import ACTIVATIONS, PIECEWISE_LINEAR
 from gantune.ops.bias_act.options import BiasActOptions
 from gantune.ops.bias_act.reference import bias_act_reference, spread_bias
 from gantune.ops.choose import Form, never_refuses
-
-# act(gain · x) = gain · act(x) for a positive gain, so the gain rides along with the bias.
-HOMOGENEOUS = ("linear", "relu", "lrelu")
 
 
 def bias_act_portable(x: Tensor, b: Tensor | None, options: BiasActOptions) -> Tensor:
@@ -19,8 +16,9 @@ def bias_act_portable(x: Tensor, b: Tensor | None, options: BiasActOptions) -> T
         # Training keeps the definition's order of roundings: the R1 gradient of a discriminator's bias
         # lives on the last digits, and nothing could be overwritten anyway.
         return bias_act_reference(x, b, options)
-    if options.act not in HOMOGENEOUS or options.gain <= 0:
+    if options.act not in PIECEWISE_LINEAR or options.gain <= 0:
         return _activate_then_scale(x, b, options)
+    # act(gain · x) = gain · act(x), so the gain rides along with the bias.
     scaled = _scale_and_add(x, b, options)
     slope = {"linear": 1.0, "relu": 0.0, "lrelu": options.alpha}[options.act]
     return activate_lrelu(scaled, slope=slope, clamp=options.clamp, may_overwrite=scaled is not x)

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from gantune.errors import UnsupportedError
+from gantune.ops.bias_act.activations import PIECEWISE_LINEAR
 from gantune.ops.triton.device_facts import find_facts
 from gantune.ops.triton.launch_plans import plan_pointwise
 from gantune.ops.triton.launching import compute_dtype, load_kernel, on_device
-
-STRAIGHT = ("linear", "relu", "lrelu")
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def _backward_gradient(ctx: _Context, g: Tensor) -> tuple[Tensor | None, ...]:
     needs = ctx.needs_input_grad
     ddy = activate_gradient(g, x, scale, noise, b, *ctx.options) if needs[0] else None
     parts: _Parts = (x, scale, noise, b)
-    if not any(needs[1:5]) or ctx.options[1] in STRAIGHT:
+    if not any(needs[1:5]) or ctx.options[1] in PIECEWISE_LINEAR:
         return ddy, *[None] * 9
     dz = activate_curvature(dy, g, x, scale, noise, b, *ctx.options)
     return (ddy, *_spread(dz, parts, ctx.options, needs[1:5]), *[None] * 5)
@@ -169,7 +168,7 @@ def _backward_gradient(ctx: _Context, g: Tensor) -> tuple[Tensor | None, ...]:
 def _backward_curvature(ctx: _Context, h: Tensor) -> tuple[Tensor | None, ...]:
     dy, g, x, scale, noise, b = ctx.saved_tensors
     needs = ctx.needs_input_grad
-    if any(needs[2:6]) and ctx.options[1] not in STRAIGHT:
+    if any(needs[2:6]) and ctx.options[1] not in PIECEWISE_LINEAR:
         raise UnsupportedError(
             f"the triton form of bias_act has no third derivative of {ctx.options[1]}; use the portable form"
         )
