@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,12 @@ def small_request(
 
 
 def steps_on_random_images(
-    recipe: Recipe, num_steps: int, *, peers: Peers | None = None, speed: SpeedOptions | None = None
+    recipe: Recipe,
+    num_steps: int,
+    *,
+    peers: Peers | None = None,
+    speed: SpeedOptions | None = None,
+    on_phase: Callable[[str], None] = lambda _: None,
 ) -> Game:
     """Take steps on random images of 8² and labels of 3 classes, dealt as a run deals them."""
     peers, speed = peers or Peers(), speed or SpeedOptions(workers=0)
@@ -88,7 +94,7 @@ def steps_on_random_images(
         keep_channels_last(players.discriminator)
     game = start_game(players, recipe, fused_optimizer=speed.fused_optimizer)
     labels = torch.eye(3)
-    context = StepContext(plan_phases(recipe, players.generator), speed, peers, labels)
+    context = StepContext(plan_phases(recipe, players.generator), speed, peers, labels, on_phase)
     group = recipe.shape.mbstd_group
     for step in range(num_steps):
         rng = seed_generator(99, step)

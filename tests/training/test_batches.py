@@ -1,9 +1,11 @@
+import threading
 from itertools import islice
 
 import psutil
 import pytest
 import torch
 
+from gantune.errors import CheckpointError
 from gantune.training.batches import BatchSchedule, BatchStream, Share, seed_generator
 from gantune.training.dataset import ImageDataset
 from training_samples import write_dataset
@@ -47,7 +49,7 @@ def test_numbers_seed_a_generator_by_all_of_them():
 @pytest.mark.parametrize("workers", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_workers_give_what_the_loop_would_read_and_leave_nothing(tmp_path, workers):
     dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=10), use_labels=True)
-    before = len(psutil.Process().children())
+    before, threads = len(psutil.Process().children()), threading.active_count()
     stream = BatchStream(dataset, BatchSchedule(10, batch=4, seed=7, share=Share()), workers=workers)
     for indices in take(4):
         images, labels = stream.next_batch()
@@ -55,3 +57,22 @@ def test_workers_give_what_the_loop_would_read_and_leave_nothing(tmp_path, worke
         assert torch.equal(labels, dataset[indices][1])
     stream.close()
     assert len(psutil.Process().children()) == before
+    assert threading.active_count() == threads
+
+
+def test_batches_are_taken_over_before_they_are_asked_for(tmp_path):
+    dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=10))
+    stream = BatchStream(dataset, BatchSchedule(10, batch=4, seed=7, share=Share()), workers=1)
+    try:
+        assert torch.equal(stream._ready[0].result(timeout=60)[0], dataset[take(1)[0]][0])
+    finally:
+        stream.close()
+
+
+def test_a_damaged_picture_is_an_error_in_the_loop(tmp_path):
+    dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=4))
+    dataset.resolution = 16
+    stream = BatchStream(dataset, BatchSchedule(4, batch=4, seed=7, share=Share()), workers=1)
+    with pytest.raises(CheckpointError, match="Bring all to one size"):
+        stream.next_batch()
+    stream.close()

@@ -1,9 +1,18 @@
 import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from gantune.training.watchdog import Watchdog
+
+SCRIPT = Path(__file__).with_name("hanging_processes.py")
 
 
 def test_a_phase_that_hangs_is_named_once(caplog):
@@ -35,3 +44,27 @@ def test_a_stopped_watch_ends_its_thread():
     dog.stop()
     with pytest.raises(RuntimeError, match="threads can only be started once"):
         dog.start()
+
+
+@pytest.mark.slow
+def test_a_hang_of_two_processes_names_the_rank_that_hangs_and_the_phase():
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    # The one that does not exchange is the one the other waits for.
+    expected = {0: "d_main: exchanging", 1: "d_main"}
+    told, has_stacks = {}, False
+    with subprocess.Popen(
+        [*command, str(SCRIPT), "d_main"], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as launched:
+        deadline = threading.Timer(150, os.killpg, (launched.pid, signal.SIGKILL))
+        deadline.start()
+        for line in launched.stderr:
+            has_stacks |= "in beat" in line
+            found = re.search(r"process (\d) has made no progress for 5 s: it is in the phase '(.*)'", line)
+            if found:
+                told[int(found[1])] = found[2]
+            if told == expected and has_stacks:
+                break
+        deadline.cancel()
+        os.killpg(launched.pid, signal.SIGKILL)
+    assert told == expected
+    assert has_stacks

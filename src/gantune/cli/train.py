@@ -77,6 +77,9 @@ def train(
     checkpointing: Annotated[
         bool, typer.Option("--checkpointing", help="Recompute blocks: less memory, more time.")
     ] = False,
+    compiled: Annotated[
+        bool, typer.Option("--compile", help="Compile phases without a second derivative.")
+    ] = False,
     compression: Annotated[Compression, typer.Option(help="Of gradients between processes.")] = "none",
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images ahead.")] = 1,
     seed: SeedOption = 0,
@@ -127,6 +130,7 @@ def train(
         "tuned_allocator": tuned_allocator,
         "precision": precision,
         "checkpointing": checkpointing,
+        "compiled": compiled,
         "workers": workers,
         "accumulation": accumulation,
     }

@@ -1,6 +1,8 @@
 """The stream of training batches: shuffled by seed and step alone, read ahead by worker processes."""
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,17 +67,22 @@ class BatchSchedule(Sampler[list[int]]):
 _SHUFFLE = 1
 
 
+Batch = tuple[Tensor, Tensor]
+_READY = 2
+
+
 class BatchStream:
     """Yield (images [N, C, R, R] bytes, labels [N, label_dim]) for one step after the other.
 
-    `workers` processes read ahead (0: read in the loop); they stay for the whole run and end with `close`.
+    `workers` processes read ahead, and a thread takes their batches over while the step computes; they stay
+    for the whole run and end with `close`. With 0 workers images are read in the loop.
     """
 
     def __init__(
         self, dataset: ImageDataset, schedule: BatchSchedule, *, workers: int, prefetch: int = 4
     ) -> None:
         ahead = {"prefetch_factor": prefetch, "persistent_workers": True} if workers else {}
-        loader: DataLoader[tuple[Tensor, Tensor]] = DataLoader(
+        loader: DataLoader[Batch] = DataLoader(
             dataset,
             batch_size=None,
             sampler=schedule,
@@ -83,14 +90,28 @@ class BatchStream:
             pin_memory=torch.cuda.is_available(),
             **ahead,  # type: ignore[arg-type]
         )
-        self._batches: Iterator[tuple[Tensor, Tensor]] | None = iter(loader)
+        self._batches: Iterator[Batch] | None = iter(loader)
+        self._thread = ThreadPoolExecutor(1, "gantune-batches") if workers else None
+        self._ready: deque[Future[Batch]] = deque()
+        for _ in range(_READY):
+            self._take_ahead()
 
-    def next_batch(self) -> tuple[Tensor, Tensor]:
+    def next_batch(self) -> Batch:
         """Wait for the next batch."""
         assert self._batches is not None, "a closed stream gives no batch"
-        return next(self._batches)
+        if self._thread is None:
+            return next(self._batches)
+        self._take_ahead()
+        return self._ready.popleft().result()
 
     def close(self) -> None:
-        """End the worker processes."""
+        """End the thread and the worker processes."""
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+        self._ready.clear()
         # The iterator owns the workers; torch joins them when it goes.
         self._batches = None
+
+    def _take_ahead(self) -> None:
+        if self._thread is not None and self._batches is not None:
+            self._ready.append(self._thread.submit(next, self._batches))

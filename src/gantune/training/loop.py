@@ -14,6 +14,7 @@ from gantune.measuring.process_facts import read_peak_bytes
 from gantune.measuring.stopwatch import Stopwatch
 from gantune.runtime.allocator import tune_allocator
 from gantune.training.batches import BatchSchedule, BatchStream, Share
+from gantune.training.compiling import check_compiler
 from gantune.training.dataset import ImageDataset
 from gantune.training.game import Game, start_game
 from gantune.training.health import fake_spread, find_ailments, image_spread, stop_if_ill
@@ -98,6 +99,8 @@ def train(
         find_state(request.resume)
     if request.scoring is not None:
         request.scoring.check()
+    if speed.compiled:
+        check_compiler()
     if speed.tuned_allocator:
         tune_allocator()
     if speed.probe_memory:

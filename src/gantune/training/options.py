@@ -87,7 +87,8 @@ class SpeedOptions:
     `precision` is that of dense convolutions in phases without a second derivative. A phase that takes longer
     than `patience_s` is reported. `probe_memory` runs every phase once before a run, to see whether it fits.
     `tuned_allocator` lets glibc keep large tensors in its heap. `checkpointing` computes blocks again for the
-    backward pass: less memory, more time.
+    backward pass: less memory, more time. `compiled` compiles the passes of phases without a second
+    derivative.
     """
 
     implementation: Implementation = "auto"
@@ -101,6 +102,7 @@ class SpeedOptions:
     probe_memory: bool = True
     tuned_allocator: bool = False
     checkpointing: bool = False
+    compiled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -1,7 +1,7 @@
 """One step of training: every phase that is due, then the generator's average and the augmentation's p."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,7 @@ from gantune.training.augment import adjust_probability
 from gantune.training.averaging import average_decay, update_average
 from gantune.training.batches import seed_generator
 from gantune.training.checkpointing import recompute_blocks
+from gantune.training.compiling import CompiledForms
 from gantune.training.dealing import deal
 from gantune.training.game import Game
 from gantune.training.options import SpeedOptions
@@ -39,6 +40,7 @@ class StepContext:
     peers: Peers
     labels: Tensor
     on_phase: Callable[[str], None] = lambda _: None
+    compiled: CompiledForms = field(default_factory=CompiledForms)
 
 
 def take_step(game: Game, real: RealBatch, context: StepContext) -> None:
@@ -80,7 +82,9 @@ def run_phase(phase: Phase, game: Game, real: RealBatch, context: StepContext) -
     recomputed = (players.generator, players.discriminator) if context.speed.checkpointing else ()
     precision: Precision = "fp32" if phase.is_second_order else context.speed.precision
     scale = game.loss_scales[phase.learner].value if precision == "fp16" else 1.0
-    with use_precision(precision), recompute_blocks(*recomputed):
+    is_compiled = context.speed.compiled and not phase.is_second_order
+    compiled = (players.generator, players.discriminator) if is_compiled else ()
+    with use_precision(precision), recompute_blocks(*recomputed), context.compiled.in_use(*compiled):
         for index in range(rounds):
             phase.descend(game, deal(share, part=index, num_parts=rounds, group_size=group), scale / rounds)
     network.requires_grad_(False)
