@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: accept-planner accept-profile accept-quality bench-train setup axe real demo test test-slow check format bench bench-ops
+.PHONY: accept-planner accept-profile accept-quality accept-train bench-train setup axe real demo test test-slow check format bench bench-ops
 
 setup: $(VENV)/.ready
 
@@ -53,6 +53,10 @@ bench-ops: setup
 
 bench-train: setup
 	$(BIN)/python benchmarks/bench_train.py
+
+accept-train: setup
+	$(BIN)/python scripts/fetch_training_data.py
+	$(BIN)/python benchmarks/accept_train.py
 
 accept-profile: real axe
 	$(BIN)/python benchmarks/accept_profile.py

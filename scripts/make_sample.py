@@ -133,6 +133,21 @@ def ship(snapshot: Path, out: Path) -> None:
     write_safetensors(CheckpointContent("gantune-training", {"generator": content}), out, overwrite=True)
 
 
+def data_wait_share(run: Path) -> float:
+    """Return how much of the step time a run waited for data."""
+    lines = [json.loads(line) for line in (run / "training_stats.jsonl").read_text().splitlines()]
+    waited, stepped = (
+        sum(line[name]["mean"] * line[name]["num"] for line in lines) for name in ("ms/data_wait", "ms/step")
+    )
+    return float(waited / stepped)
+
+
+def list_changes(run: Path) -> list[object]:
+    """Return what was changed about the recipe on the way, with the images seen until then."""
+    path = run / "recipe_changes.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
@@ -152,8 +167,15 @@ def main() -> None:
     figures = judge(
         generator, Path(options["data"]), count=arguments.samples, num_features=arguments.features
     )
-    figures = {"kimg": int(snapshot.stem.rpartition("-")[2]), "size_bytes": out.stat().st_size} | figures
-    card = {"figures": figures, "recipe": options["recipe"], "speed": options["speed"]}
+    facts = {"kimg": int(snapshot.stem.rpartition("-")[2]), "size_bytes": out.stat().st_size}
+    figures = facts | figures | {"data_wait_share": data_wait_share(arguments.run)}
+    card = {
+        "figures": figures,
+        "data": options["data"],
+        "recipe": options["recipe"],
+        "recipe_changes": list_changes(arguments.run),
+        "speed": options["speed"],
+    }
     out.with_suffix(".json").write_text(json.dumps(card, indent=2) + "\n")
     print(json.dumps(figures, indent=2))
 

@@ -93,6 +93,8 @@ def test_another_recipe_is_named_when_a_run_is_resumed(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         train(small_request(tmp_path, kimg=0.024, resume=part, gamma=5.0))
     assert "gamma: 1.0 → 5.0" in caplog.text
+    (line,) = (part / "recipe_changes.jsonl").read_text().splitlines()
+    assert json.loads(line) == {"num_images": 16, "changes": {"gamma": [1.0, 5.0]}}
 
 
 def test_a_new_run_may_begin_with_the_networks_of_a_checkpoint(undisturbed, tmp_path):

@@ -27,6 +27,7 @@ from gantune.training.pictures import pick_labels, write_fakes, write_reals
 from gantune.training.players import build_players
 from gantune.training.progress import describe_probe, describe_tick
 from gantune.training.run_folder import (
+    CHANGES_FILE,
     OPTIONS_FILE,
     STATE_FILE,
     create_run_folder,
@@ -143,7 +144,7 @@ def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset, peers
         run = request.resume
         saved = load_state(game, find_state(run))
         if peers.is_first:
-            _warn_of_changes(saved, request.recipe)
+            _note_changes(saved, request.recipe, run, game.num_images)
             for name in (STATISTICS_FILE, METRICS_FILE):
                 cut_after(run / name, game.num_images)
             remove_leftovers(run)
@@ -170,16 +171,16 @@ def _create_run(request: TrainRequest, dataset: ImageDataset) -> Path:
     return run
 
 
-def _warn_of_changes(saved: dict[str, object], recipe: Recipe) -> None:
-    """Say what differs from the recipe a run began with: quality jumps back when it changes unnoticed."""
+def _note_changes(saved: dict[str, object], recipe: Recipe, run: Path, num_images: int) -> None:
+    """Say and write down what differs from the recipe of the state: quality may jump where it changes."""
     current = json.loads(json.dumps(asdict(recipe)))
-    changes = [
-        f"{name}: {saved.get(name)!r} → {current[name]!r}"
-        for name in current
-        if saved.get(name) != current[name]
-    ]
-    if changes:
-        _logger.warning("the run continues under another recipe than it began with: %s", "; ".join(changes))
+    changes = {name: [saved.get(name), now] for name, now in current.items() if saved.get(name) != now}
+    if not changes:
+        return
+    told = "; ".join(f"{name}: {old!r} → {new!r}" for name, (old, new) in changes.items())
+    _logger.warning("the run continues under another recipe than its last state: %s", told)
+    with (run / CHANGES_FILE).open("a") as stream:
+        stream.write(json.dumps({"num_images": num_images, "changes": changes}) + "\n")
 
 
 class _Loop:

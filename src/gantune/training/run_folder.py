@@ -7,6 +7,7 @@ from gantune.errors import UsageError
 
 STATE_FILE = "training-state.safetensors"
 OPTIONS_FILE = "training_options.json"
+CHANGES_FILE = "recipe_changes.jsonl"
 _NUMBER = re.compile(r"^(\d{5})-")
 
 
