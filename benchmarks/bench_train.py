@@ -43,6 +43,12 @@ SWITCHES: tuple[tuple[str, dict[str, object]], ...] = (
     ("tuned allocator", {"tuned_allocator": True}),
     ("bf16 convolutions in the main phases", {"precision": "bf16"}),
 )
+# Each of these on top of all switches; not every machine or network gains.
+EXTRAS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("recomputed blocks", {"checkpointing": True}),
+    ("two backward passes a batch", {"accumulation": 2}),
+    ("compiled main phases", {"compiled": True}),
+)
 SUBJECTS: dict[str, dict[str, object]] = {
     "StyleGAN2 64²": {
         "cfg": "stylegan2",
@@ -96,6 +102,8 @@ def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> lis
     for label, change in SWITCHES:
         switches = switches | change
         steppers.append(Stepper.start(label, subject, switches))
+    last = len(steppers) - 1
+    steppers += [Stepper.start(label, subject, switches | change) for label, change in EXTRAS]
     losses = [stepper.ask("losses") for stepper in steppers]
     rows = [
         check_losses(name, stepper, found, losses[0])
@@ -109,9 +117,11 @@ def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> lis
         stepper.end()
     ratios = np.array(rounds) / np.array(rounds)[:, :1]
     for index, stepper in enumerate(steppers[1:], start=1):
-        is_last = index == len(steppers) - 1
+        is_last = index == last
         interval = bootstrap_median(ratios[:, index].tolist())
         label = "all switches" if is_last else f"+ {stepper.name}"
+        if index > last:
+            label = f"all switches + {stepper.name}"
         how = (
             f"paired over {num_rounds} interleaved rounds of 4 steps, all phases; last change: {stepper.name}"
         )

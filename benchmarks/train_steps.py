@@ -83,7 +83,12 @@ class Steps:
     def losses(self) -> dict[str, float]:
         self.step()
         names = ("loss/generator", "loss/discriminator", "r1_penalty", "path_length")
-        return {name: float(self.game.records[name][0]) for name in names if name in self.game.records}
+        # Every backward pass of a step records its part of the batch.
+        return {
+            name: float(torch.stack(self.game.records[name][: self.speed.accumulation]).mean())
+            for name in names
+            if name in self.game.records
+        }
 
     def round(self) -> dict[str, float]:
         watch = Stopwatch()

@@ -1,13 +1,12 @@
 import logging
-import os
 import re
-import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gantune.training.watchdog import Watchdog
@@ -46,16 +45,21 @@ def test_a_stopped_watch_ends_its_thread():
         dog.start()
 
 
+def end_all(pid):
+    """End a launcher and what it has launched: torchrun gives each process a session of its own."""
+    launcher = psutil.Process(pid)
+    for process in [*launcher.children(recursive=True), launcher]:
+        process.kill()
+
+
 @pytest.mark.slow
 def test_a_hang_of_two_processes_names_the_rank_that_hangs_and_the_phase():
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     # The one that does not exchange is the one the other waits for.
     expected = {0: "d_main: exchanging", 1: "d_main"}
     told, has_stacks = {}, False
-    with subprocess.Popen(
-        [*command, str(SCRIPT), "d_main"], stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as launched:
-        deadline = threading.Timer(150, os.killpg, (launched.pid, signal.SIGKILL))
+    with subprocess.Popen([*command, str(SCRIPT), "d_main"], stderr=subprocess.PIPE, text=True) as launched:
+        deadline = threading.Timer(150, end_all, [launched.pid])
         deadline.start()
         for line in launched.stderr:
             has_stacks |= "in beat" in line
@@ -65,6 +69,6 @@ def test_a_hang_of_two_processes_names_the_rank_that_hangs_and_the_phase():
             if told == expected and has_stacks:
                 break
         deadline.cancel()
-        os.killpg(launched.pid, signal.SIGKILL)
+        end_all(launched.pid)
     assert told == expected
     assert has_stacks
