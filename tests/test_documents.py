@@ -5,6 +5,8 @@ import importlib.metadata
 import re
 from pathlib import Path
 
+import typer
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -19,6 +21,26 @@ def test_the_readme_lists_exactly_the_commands_there_are() -> None:
     app = importlib.import_module("gantune.cli.app")
     listed = re.findall(r"^\| `gantune (\w+)", README, re.MULTILINE)
     assert sorted(listed) == sorted(command.__name__ for command in app.COMMANDS)
+
+
+def test_the_readme_shows_each_command_with_what_it_requires() -> None:
+    commands = typer.main.get_command(importlib.import_module("gantune.cli.app").build_app()).commands
+    for usage, name in re.findall(r"^\| `(gantune (\w+)[^`]*)`", README, re.MULTILINE):
+        words = usage.split()[2:]
+        plain = [word for at, word in enumerate(words) if word[0] not in "-[" and words[at - 1][0] != "-"]
+        parameters = commands[name].params
+        arguments = [each for each in parameters if each.param_type_name == "argument"]
+        assert sum(each.required for each in arguments) <= len(plain) <= len(arguments), usage
+        options = [each for each in parameters if each.required and each not in arguments]
+        assert all(set(each.opts) & set(words) for each in options), usage
+
+
+def test_options_in_the_readme_exist() -> None:
+    commands = typer.main.get_command(importlib.import_module("gantune.cli.app").build_app()).commands
+    for line in re.findall(r"^.*`(?:\$ )?gantune \w+.*$", README, re.MULTILINE):
+        name = re.findall(r"gantune (\w+)", line)[0]
+        known = {opt for parameter in commands[name].params for opt in parameter.opts}
+        assert set(re.findall(r"--[a-z][a-z-]*", line)) <= known, line
 
 
 def test_python_names_in_the_readme_exist() -> None:
