@@ -1,5 +1,7 @@
 """A realistic report with made-up numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from gantune.records.candidate import (
@@ -12,14 +14,17 @@ from gantune.records.candidate import (
     Status,
 )
 from gantune.records.machine import Machine
-from gantune.records.plan import Plan, PlannedCandidate, Step
+from gantune.records.plan import Decision, Plan, PlannedCandidate, Step
 from gantune.records.report import (
+    Energy,
     ExtremeCheck,
     LayerTime,
     NetworkSummary,
     Report,
     SpectrumCurve,
 )
+from gantune.records.score import BandLoss
+from gantune.records.search import Change, Search
 from gantune.reporting import fill_checklist
 
 MIB = 2**20
@@ -46,6 +51,15 @@ def quality(psnr_db: float | None, *, is_exact: bool = False) -> ImageQuality:
         max_abs=error * 5,
         is_exact=is_exact,
         spectrum_db=0.0 if psnr_db is None else 0.08,
+        psnr_range=None
+        if psnr_db is None
+        else Interval(median=psnr_db, low=psnr_db - 1.4, high=psnr_db + 1.1),
+        snr_range=None
+        if psnr_db is None
+        else Interval(median=psnr_db, low=psnr_db - 1.4, high=psnr_db + 1.1),
+        ssim_range=None if psnr_db is None else Interval(median=0.99, low=0.9871, high=0.9932),
+        frechet=None if psnr_db is None else 12.75,
+        frechet_loss=None if psnr_db is None else 0.0131,
     )
 
 
@@ -137,7 +151,29 @@ def plan() -> Plan:
         image_size=64,
         rounds=15,
         precision="auto",
-        budget={"min_psnr_db": 40.0},
+        budget={"min_psnr_db": 40.0, "max_latency_ms": 400.0},
+        data="photographs",
+        branch="utmost-speed",
+        decisions=(
+            Decision(
+                question="Where will it run?",
+                answer="on a CPU like this one",
+                because="--target cpu",
+                others=("on many platforms", "on an NVIDIA GPU", "on an edge device"),
+            ),
+            Decision(
+                question="What must shrink?",
+                answer="time",
+                because="the goal is latency, and nothing bounds memory or size",
+                others=("memory or size",),
+            ),
+            Decision(
+                question="Must the pictures stay exact?",
+                answer="inside a budget",
+                because="the budget allows a loss: min psnr db 40",
+                others=("exact",),
+            ),
+        ),
         candidates=(*tried, skipped),
     )
 
@@ -149,6 +185,46 @@ def spectra() -> tuple[SpectrumCurve, ...]:
     return (
         SpectrumCurve(name="original", frequency=tuple(frequency), power_db=tuple(power)),
         SpectrumCurve(name="openvino bf16 convolutions", frequency=tuple(frequency), power_db=tuple(changed)),
+    )
+
+
+def search() -> Search:
+    return Search(
+        num_built=9,
+        num_reused=2,
+        stopped={"openvino bf16": "stopped after 3 rounds: image error 31.2 dB is below 40 dB"},
+        changes=(
+            Change(
+                name="half-threads",
+                candidate="openvino bf16 convolutions, float32 filters+half-threads",
+                why="small layers wait for each other's threads more than they gain",
+                gain=Interval(median=0.61, low=0.58, high=0.64),
+                is_kept=False,
+                reason="undone: 0.61× (0.58 to 0.64) the leader before it",
+                bottleneck_before="Convolution layers take 71% of the time; b1024.conv0 takes 22%.",
+            ),
+            Change(
+                name="subpixel",
+                candidate="openvino bf16 convolutions, float32 filters+subpixel",
+                why="up-sampling as four plain convolutions, which the engine may run better",
+                gain=Interval(median=1.08, low=1.05, high=1.11),
+                is_kept=True,
+                reason="kept: 1.08× (1.05 to 1.11) the leader before it",
+                bottleneck_before="Convolution layers take 71% of the time; b1024.conv0 takes 22%.",
+                bottleneck_after="Convolution layers take 68% of the time; b1024.conv1 takes 19%.",
+            ),
+        ),
+        end="2 changes in a row gained under 2 %",
+    )
+
+
+def bands() -> tuple[BandLoss, ...]:
+    edges = (0.0, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+    return tuple(
+        BandLoss(
+            low_frequency=low, high_frequency=high, power_change_db=0.01 * index, error_db=-60.0 + 6 * index
+        )
+        for index, (low, high) in enumerate(pairwise(edges))
     )
 
 
@@ -225,6 +301,12 @@ def make_report() -> Report:
             ExtremeCheck(name="psi 0", is_finite=True, psnr_db=51.8, snr_db=51.8),
             ExtremeCheck(name="psi 1.5", is_finite=True, psnr_db=41.2, snr_db=41.2),
             ExtremeCheck(name="z = 0", is_finite=True, psnr_db=None, snr_db=None),
+        ),
+        search=search(),
+        bands=bands(),
+        energy=(
+            Energy(subject="tuned", joules_an_image=38.4, source="RAPL, processor packages"),
+            Energy(subject="openvino bf16", reason="not available: the counter may be read by root alone"),
         ),
         first_divergence="synthesis.b64.conv0 (38.9 dB at its output)",
     )

@@ -106,7 +106,7 @@ def test_optimize_leaves_an_exact_artifact_that_runs_without_torch(gantune: Run,
     assert kept
     assert report["best"]["quality"]["is_exact"]
     assert {path.name for path in out.iterdir()} == {
-        "artifact", "plan.yaml", "report.html", "report.json", "samples.png",
+        "artifact", "blind.html", "plan.yaml", "report.html", "report.json", "samples.png",
     }  # fmt: skip
     if report["best"]["engine"] not in ("onnxruntime", "openvino"):
         pytest.fail(f"the best engine needs torch: {report['best']['name']}")

@@ -117,3 +117,27 @@ def test_a_column_sorts_both_ways_and_rows_without_value_stay_last(
     descending = cast(list[str], run_script(browser, names))
     assert descending[:-1] == ascending[-2::-1]
     assert ascending[-1] == descending[-1] == "torch_compile fp32"
+
+
+@pytest.mark.parametrize("address", ["finished"], indirect=True)
+def test_all_pictures_zoom_and_move_together(browser: Chrome, resize: Resize, address: str) -> None:
+    resize(1280, "light")
+    browser.get(address)
+    run_script(
+        browser,
+        "const zoom = document.getElementById('zoom'); zoom.value = 4;"
+        "zoom.dispatchEvent(new Event('input'));"
+        "const box = document.querySelector('.stack').getBoundingClientRect();"
+        "document.querySelector('.stack').dispatchEvent(new PointerEvent('pointermove',"
+        " {clientX: box.left + box.width / 4, clientY: box.top + box.height / 2}));",
+    )
+    places = cast(
+        list[str],
+        run_script(
+            browser,
+            "return [...document.querySelectorAll('.stack')].map(s => ['--zoom', '--x', '--y'].map("
+            "n => Math.round(parseFloat(s.style.getPropertyValue(n)))).join())",
+        ),
+    )
+    assert len(places) == 4
+    assert set(places) == {"4,25,50"}

@@ -16,12 +16,14 @@ from gantune.optimizing.facts import summarize_network
 from gantune.optimizing.trial import Images, QualityResult
 from gantune.optimizing.verify import Verification
 from gantune.profiling.layers import name_bottleneck
+from gantune.quality.frequency_bands import band_losses
 from gantune.quality.gate import Budget, find_image_violations
 from gantune.quality.spectrum import spectrum_curve
 from gantune.records.candidate import Baseline, Candidate, Interval, Measurement
 from gantune.records.measurement import Comparison, SubjectResult
 from gantune.records.plan import Plan, PlannedCandidate
 from gantune.records.report import Report, SpectrumCurve
+from gantune.records.score import BandLoss
 from gantune.records.search import Search
 from gantune.reporting import fill_checklist
 
@@ -173,6 +175,8 @@ def assemble_report(evidence: Evidence) -> Report:
         extremes=evidence.verification.extremes,
         first_divergence=evidence.verification.first_divergence,
         search=evidence.search,
+        bands=_bands(evidence, value_range=network.output.value_range),
+        energy=evidence.verification.energy,
     )
     return report.model_copy(update={"checklist": fill_checklist(report)})
 
@@ -207,6 +211,12 @@ def _measured(result: SubjectResult) -> Measurement:
     if result.measured is None:
         raise ScriptError(f"The original network could not be run: {result.reason}.")
     return result.measured
+
+
+def _bands(evidence: Evidence, *, value_range: float) -> tuple[BandLoss, ...]:
+    if evidence.images is None or evidence.images.ndim != 4:
+        return ()
+    return band_losses(evidence.images, evidence.expected, value_range=value_range)
 
 
 def _spectra(evidence: Evidence, *, value_range: float) -> tuple[SpectrumCurve, ...]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gantune.networks.contract import Network
 from gantune.optimizing.assemble import Evidence
+from gantune.optimizing.samples import TEST_SEED_OFFSET
 from gantune.records.interface import OutputSpec
 from gantune.reporting import Sample
 from gantune.runtime.images import list_images, tile, to_pixels, write_png
@@ -39,11 +40,12 @@ def draw_samples_sheet(evidence: Evidence, path: Path) -> None:
 
 
 def _titles(evidence: Evidence) -> list[str]:
-    """Name each test sample: its picture's name, or its number."""
+    """Name each test sample: its picture's name, or the seed it was drawn from."""
     samples = evidence.plan.samples
     if samples is not None:
         return [path.stem for path in list_images(Path(samples))]
-    return [f"Test sample {index + 1}" for index in range(len(evidence.expected))]
+    seed = evidence.plan.seed + TEST_SEED_OFFSET
+    return [f"Seed {seed}, sample {index + 1}" for index in range(len(evidence.expected))]
 
 
 def _output(evidence: Evidence) -> OutputSpec:

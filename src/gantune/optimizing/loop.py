@@ -25,6 +25,7 @@ from gantune.records.plan import Plan, PlannedCandidate
 from gantune.records.report import Report
 from gantune.records.search import Search
 from gantune.reporting import write_page
+from gantune.reporting.blind_page import write_blind_page
 
 THROUGHPUT_BATCHES = (2, 4, 8)
 Progress = Callable[[str], None]
@@ -191,7 +192,10 @@ class _Run:
         draw_samples_sheet(evidence, out / "samples.png")
         write_plan(out / "plan.yaml", evidence.plan)
         staged_page = self._folder.scratch("report.html")
-        write_page(report, make_samples(evidence), staged_page)
+        samples = make_samples(evidence)
+        write_page(report, samples, staged_page)
+        if samples:
+            write_blind_page(report, samples, out / "blind.html")
         self._folder.adopt(staged_page, "report.html")
         write_text(out / "report.json", report.model_dump_json(indent=1))
         self._folder.finish()

@@ -1,12 +1,12 @@
 """Verify the best: extreme inputs, the first layer that differs, other batch sizes; profile the original."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from pydantic import BaseModel, ConfigDict
 from torch import nn
 
-from gantune.errors import GantuneError
+from gantune.errors import GantuneError, UnavailableError
 from gantune.measuring import (
     ArtifactSource,
     CheckpointSource,
@@ -15,6 +15,7 @@ from gantune.measuring import (
     compare_subjects,
     tuned_baseline,
 )
+from gantune.measuring.energy import EnergyCounter, find_counter, measure_joules
 from gantune.measuring.process import WorkerProcess
 from gantune.networks.contract import Network
 from gantune.ops import use_implementation
@@ -26,12 +27,14 @@ from gantune.quality.divergence import find_divergence
 from gantune.quality.paired import count_non_finite, psnr_db, snr_db
 from gantune.records.candidate import Candidate, Throughput
 from gantune.records.plan import Plan, Step
-from gantune.records.report import ExtremeCheck, LayerTime
+from gantune.records.report import Energy, ExtremeCheck, LayerTime
 from gantune.runtime import read_artifact
 from gantune.runtime.sampling import Array, draw_inputs
 
 # Above this the throughput rounds would only find out how the machine swaps.
 _MAX_THROUGHPUT_BYTES = 2**28
+# Counters move about once a millisecond; this long, their steps do not matter.
+ENERGY_MS = 2_000.0
 
 
 class Verification(BaseModel):
@@ -43,6 +46,7 @@ class Verification(BaseModel):
     extremes: tuple[ExtremeCheck, ...] = ()
     first_divergence: str | None = None
     throughput: dict[str, tuple[Throughput, ...]] = {}
+    energy: tuple[Energy, ...] = ()
 
 
 def verify_best(
@@ -75,6 +79,28 @@ def verify_best(
         ),
         first_divergence=_name_divergence(network, best, plan, tensors),
         throughput=_measure_throughput(original, subject, plan, batches),
+        energy=measure_energy([tuned_baseline(original, threads=plan.threads), subject], plan),
+    )
+
+
+def measure_energy(subjects: Sequence[Subject], plan: Plan) -> tuple[Energy, ...]:
+    """Read the joules of an image for each subject; where the machine hides them, say why."""
+    try:
+        counter = find_counter()
+        return tuple(_read_energy(counter, subject, plan) for subject in subjects)
+    except UnavailableError as error:
+        return tuple(Energy(subject=subject.name, reason=str(error)) for subject in subjects)
+
+
+def _read_energy(counter: EnergyCounter, subject: Subject, plan: Plan) -> Energy:
+    with WorkerProcess(subject) as worker:
+        worker.load()
+        worker.prepare(batch_size=plan.batch, seed=plan.seed, image_size=plan.image_size)
+        (first_ms,), _ = worker.run(1)
+        num_calls = max(3, round(ENERGY_MS / max(first_ms, 1e-3)))
+        joules = measure_joules(counter, lambda: worker.run(num_calls), num_calls=1)
+    return Energy(
+        subject=subject.name, joules_an_image=joules / num_calls / plan.batch, source=counter.source
     )
 
 

@@ -46,6 +46,8 @@ UNITS: dict[str, Unit] = {
     "mib": Unit(" MiB", write_significant, scale=2.0**20),
     "gib": Unit(" GiB", write_significant, scale=2.0**30),
     "images_s": Unit(" images/s", write_significant),
+    "joules": Unit(" J", write_significant),
+    "frequency": Unit("", "{:.3f}".format),
     "percent": Unit(" %", "{:.1f}".format, scale=0.01),
     "count": Unit("", "{:,.0f}".format),
     "thousands": Unit(" k", write_significant, scale=1e3),

@@ -36,13 +36,23 @@ def render_page(report: Report, samples: Sequence[Sample]) -> str:
         numbers=numbers,
         candidates=sorted(enumerate(report.candidates), key=lambda item: numbers[item[1].name]),
         best_index=_best_index(report),
+        range_name="psnr_range" if report.image_error == "range" else "snr_range",
         error_name="psnr_db" if report.image_error == "range" else "snr_db",
         comparisons=[compare(sample) for sample in samples],
-        tradeoffs=[draw_tradeoff(points, budget_db=budget_db, is_narrow=narrow) for narrow in (False, True)],
+        tradeoffs=[
+            draw_tradeoff(
+                points,
+                budget_db=budget_db,
+                budget_ms=report.plan.budget.get("max_latency_ms"),
+                is_narrow=narrow,
+            )
+            for narrow in (False, True)
+        ],
         spectra=[draw_spectra(report.spectra, is_narrow=narrow) for narrow in (False, True)]
         if report.spectra
         else [],
         layers=sorted(enumerate(report.layers), key=lambda item: -item[1].time_ms)[:NUM_LAYERS],
+        sections=_list_sections(report),
         machine=flatten_facts(report.machine.model_dump(exclude_none=True)),
     )
 
@@ -108,6 +118,20 @@ def _say_moment(created: str) -> str:
     return datetime.fromisoformat(created).astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def _end_sentence(text: str) -> str:
+    return text and f"{text[0].upper()}{text[1:]}."
+
+
+def _list_sections(report: Report) -> set[str]:
+    """Name the parts of the page that are there, so that no link leads nowhere."""
+    found = {"tradeoff", "candidates", "plan", "checks", "machine"}
+    found |= {"layers"} if report.layers else set()
+    found |= {"spectrum"} if report.spectra else set()
+    found |= {"search"} if report.search else set()
+    found |= {"quality"} if any(candidate.quality for candidate in report.candidates) else set()
+    return found
+
+
 def _best_index(report: Report) -> int | None:
     names = [candidate.name for candidate in report.candidates]
     return None if report.best is None else names.index(report.best.name)
@@ -131,4 +155,5 @@ def page_templates() -> jinja2.Environment:
     environment.filters["moment"] = _say_moment
     environment.filters["step"] = _describe_step
     environment.filters["say"] = _say
+    environment.filters["sentence"] = _end_sentence
     return environment

@@ -56,13 +56,17 @@ def list_points(report: Report, numbers: dict[str, int]) -> list[Point]:
     return points
 
 
-def draw_tradeoff(points: Sequence[Point], *, budget_db: float | None, is_narrow: bool) -> Markup:
+def draw_tradeoff(
+    points: Sequence[Point], *, budget_db: float | None, is_narrow: bool, budget_ms: float | None = None
+) -> Markup:
     """Draw latency (lower is better) against quality (higher is better), with the frontier and the budget.
+
+    The budget's bounds are lines: what lies below the one or right of the other is outside.
 
     The narrow form is made for 350 pixels and names candidates by number; baselines keep their names.
     """
     frame = Frame(350, 400, top=44) if is_narrow else Frame(760, 460, top=44)
-    horizontal = _latency_scale(points, frame)
+    horizontal = _latency_scale(points, budget_ms, frame)
     vertical = _quality_scale(points, budget_db, frame)
     floor = frame.height - frame.bottom
     ticks = find_log_ticks if horizontal.is_log else find_ticks
@@ -81,6 +85,10 @@ def draw_tradeoff(points: Sequence[Point], *, budget_db: float | None, is_narrow
         y = vertical(budget_db)
         parts.append(draw_line(frame.left, y, frame.width - frame.right, y, kind="budget"))
         parts.append(draw_text(frame.width - frame.right, y - 6, "budget", kind="budget-label", anchor="end"))
+    if budget_ms is not None:
+        x = horizontal(budget_ms)
+        parts.append(draw_line(x, frame.top, x, floor, kind="budget"))
+        parts.append(draw_text(x - 6, floor - 8, "budget", kind="budget-label", anchor="end"))
     placed = [(point, horizontal(point.latency_ms), vertical(_shown_db(point))) for point in points]
     parts.append(draw_path(_frontier(placed, frame), kind="frontier"))
     parts.extend(_draw_marks(placed))
@@ -92,8 +100,8 @@ def _shown_db(point: Point) -> float:
     return CEILING_DB if point.quality_db is None else min(point.quality_db, CEILING_DB)
 
 
-def _latency_scale(points: Sequence[Point], frame: Frame) -> Scale:
-    values = [point.latency_ms for point in points]
+def _latency_scale(points: Sequence[Point], budget_ms: float | None, frame: Frame) -> Scale:
+    values = [point.latency_ms for point in points] + ([] if budget_ms is None else [budget_ms])
     low, high = min(values), max(values)
     if high / low > 3:
         return Scale(low / 1.25, high * 1.25, frame.left, frame.width - frame.right, is_log=True)

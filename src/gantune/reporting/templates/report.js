@@ -22,3 +22,17 @@ document.querySelectorAll("th[data-key]").forEach((header, column) => {
     body.append(...[...body.rows].sort(rank));
   });
 });
+
+const zoom = document.getElementById("zoom");
+if (zoom) {
+  const stacks = [...document.querySelectorAll(".stack")];
+  const all = (name, value) => stacks.forEach((stack) => stack.style.setProperty(name, value));
+  zoom.addEventListener("input", () => all("--zoom", zoom.value));
+  stacks.forEach((stack) => stack.addEventListener("pointermove", (event) => {
+    // Every picture turns to the same place, so that one detail can be compared in all of them.
+    if (zoom.value === "1") return;
+    const box = stack.getBoundingClientRect();
+    all("--x", `${(100 * (event.clientX - box.left)) / box.width}%`);
+    all("--y", `${(100 * (event.clientY - box.top)) / box.height}%`);
+  }));
+}
