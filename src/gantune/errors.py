@@ -59,3 +59,8 @@ class InterruptedRunError(GantuneError):
     """The user interrupted the run; the message says how to resume it."""
 
     exit_code = 130
+
+
+def first_line(error: BaseException) -> str:
+    """Give the first line of an error's message that says something, or the error's type where none does."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

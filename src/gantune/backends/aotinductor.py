@@ -1,16 +1,16 @@
 """Torch's compiler ahead of time: what torch_compile compiles at its first run is compiled at the export."""
 
-import shutil
 from pathlib import Path
 
 from torch import nn
 
 from gantune.backends.backend import Backend, BuildOptions, Plan
+from gantune.backends.building import build_folder
+from gantune.backends.compiler import missing_compiler
 from gantune.backends.program_file import check_precision
 from gantune.backends.steps import program_steps
 from gantune.errors import UnavailableError
 from gantune.exporting.aotinductor import export_package
-from gantune.exporting.artifact import describe_artifact, new_folder
 from gantune.networks.contract import Network
 from gantune.records.artifact import Artifact
 
@@ -27,23 +27,17 @@ def build(network: Network | nn.Module, out_dir: Path, options: BuildOptions) ->
         raise UnavailableError(missing)
     assert isinstance(network, nn.Module)
     check_precision(network, options)
-    with new_folder(out_dir) as folder:
-        traced = export_package(network, folder / ENTRY, options.export)
-        return describe_artifact(
-            traced,
-            folder,
-            ENTRY,
-            engine="aotinductor",
-            precision=options.precision,
-            options=dict(options.engine_options),
-            environment=options.environment,
-        )
+    return build_folder(
+        lambda path: export_package(network, path, options.export),
+        out_dir,
+        options,
+        engine="aotinductor",
+        entry=ENTRY,
+    )
 
 
 def _missing() -> str | None:
-    if any(shutil.which(compiler) for compiler in ("g++", "clang++", "c++")):
-        return None
-    return "AOTInductor needs a C++ compiler to build an artifact (g++ or clang++), and none was found"
+    return missing_compiler("AOTInductor needs a C++ compiler to build an artifact")
 
 
 def _plans(family: str) -> tuple[Plan, ...]:

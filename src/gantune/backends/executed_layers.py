@@ -1,8 +1,6 @@
 """What an engine really does with each layer of an int8 artifact, read from its own profile."""
 
-import json
 import re
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -25,7 +23,7 @@ def read_executed_layers(artifact_dir: Path, *, image_size: int = 64) -> dict[st
 
 
 def _read_openvino(artifact: Artifact, path: Path, image_size: int) -> dict[str, str]:
-    from gantune.runtime.engines.openvino import compile_settings
+    from gantune.runtime.engines.openvino import compile_settings, plain_fact
     from gantune.runtime.engines.openvino_core import shared_core
 
     core = shared_core()
@@ -35,7 +33,7 @@ def _read_openvino(artifact: Artifact, path: Path, image_size: int) -> dict[str,
     compiled = core.compile_model(model, "CPU", compile_settings(artifact, None))
     found: dict[str, str] = {}
     for node in compiled.get_runtime_model().get_ops():
-        facts = {key: _plain(value) for key, value in node.get_rt_info().items()}
+        facts = {key: plain_fact(value) for key, value in node.get_rt_info().items()}
         if facts["layerType"] in ("Convolution", "Deconvolution", "FullyConnected", "MatMul"):
             precision = facts["runtimePrecision"]
             is_integer = precision in _INTEGERS or "i8" in facts["primitiveType"].lower()
@@ -51,28 +49,14 @@ def _note(found: dict[str, str], names: Iterable[str], precision: str) -> None:
 
 
 def _read_onnxruntime(artifact: Artifact, path: Path, image_size: int) -> dict[str, str]:
-    import onnxruntime
+    from gantune.runtime.engines.onnxruntime import profile_kernels
 
-    from gantune.runtime.engines.onnxruntime import session_options
-
-    options = session_options(artifact, None)
-    options.enable_profiling = True
-    with tempfile.TemporaryDirectory() as folder:
-        options.profile_file_prefix = str(Path(folder) / "profile")
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        session.run(None, _inputs(artifact, image_size))
-        events = json.loads(Path(session.end_profiling()).read_text())
     found: dict[str, str] = {}
-    for event in events:
-        name = str(event["name"])
-        if event["cat"] != "Node" or not name.endswith("_kernel_time"):
-            continue
-        types = event["args"]["input_type_shape"]
-        first = next(iter(types[0]), "") if types else ""
-        is_integer = first in _INTEGERS and event["args"]["op_name"].startswith(("QLinear", "QGemm"))
+    for kernel in profile_kernels(artifact, path, _inputs(artifact, image_size), threads=None):
+        is_integer = kernel.input_type in _INTEGERS and kernel.kind.startswith(("QLinear", "QGemm"))
         # The layout pass appends a number to the names of nodes that it moves to channels-last kernels.
-        layer = re.sub(r"_token_\d+$", "", name.removesuffix("_kernel_time"))
-        _note(found, [layer], "int8" if is_integer else _FLOATS.get(first, first))
+        layer = re.sub(r"_token_\d+$", "", kernel.name)
+        _note(found, [layer], "int8" if is_integer else _FLOATS.get(kernel.input_type, kernel.input_type))
     return found
 
 
@@ -84,8 +68,3 @@ _READERS: dict[str, Callable[[Artifact, Path, int], dict[str, str]]] = {
 
 def _inputs(artifact: Artifact, image_size: int) -> dict[str, Array]:
     return draw_inputs(artifact.inputs, 1, 0, image_size=image_size)
-
-
-def _plain(value: object) -> str:
-    get = getattr(value, "get", None)
-    return str(value if get is None else get())

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from gantune.backends.backend import BuildOptions
+from gantune.backends.building import build_folder
 from gantune.errors import UnsupportedError
-from gantune.exporting.artifact import describe_artifact, new_folder
 from gantune.exporting.torch_program import export_program
 from gantune.networks.contract import Network
 from gantune.records.artifact import Artifact, Engine
@@ -23,17 +23,13 @@ def build_program_artifact(
     """Trace, save, and describe; raise `UnsupportedError` where the weights are not in that precision."""
     assert isinstance(network, nn.Module)
     check_precision(network, options)
-    with new_folder(out_dir) as folder:
-        traced = export_program(network, folder / ENTRY, options.export)
-        return describe_artifact(
-            traced,
-            folder,
-            ENTRY,
-            engine=engine,
-            precision=options.precision,
-            options=dict(options.engine_options),
-            environment=options.environment,
-        )
+    return build_folder(
+        lambda path: export_program(network, path, options.export),
+        out_dir,
+        options,
+        engine=engine,
+        entry=ENTRY,
+    )
 
 
 def check_precision(network: nn.Module, options: BuildOptions) -> None:

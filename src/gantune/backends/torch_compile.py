@@ -1,11 +1,11 @@
 """Torch's compiler over an exported program."""
 
-import shutil
 from pathlib import Path
 
 from torch import nn
 
 from gantune.backends.backend import Backend, BuildOptions, Plan
+from gantune.backends.compiler import missing_compiler
 from gantune.backends.program_file import build_program_artifact
 from gantune.backends.steps import program_steps
 from gantune.networks.contract import Network
@@ -18,9 +18,7 @@ def build(network: Network | nn.Module, out_dir: Path, options: BuildOptions) ->
 
 
 def _missing() -> str | None:
-    if any(shutil.which(compiler) for compiler in ("g++", "clang++", "c++")):
-        return None
-    return "torch.compile needs a C++ compiler on a CPU (g++ or clang++), and none was found"
+    return missing_compiler("torch.compile needs a C++ compiler on a CPU")
 
 
 def _plans(family: str) -> tuple[Plan, ...]:

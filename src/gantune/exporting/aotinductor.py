@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from gantune.errors import ExportError
+from gantune.errors import ExportError, first_line
 from gantune.exporting.options import ExportOptions
 from gantune.exporting.torch_program import export_program
 from gantune.exporting.traced import TracedNetwork
@@ -39,6 +39,5 @@ def export_package(
                 inductor_configs={"aot_inductor.metadata": {PRECISION_KEY: read_program_precision(program)}},
             )
     except RuntimeError as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ExportError(f"AOTInductor cannot compile the network: {reason}") from error
+        raise ExportError(f"AOTInductor cannot compile the network: {first_line(error)}") from error
     return traced

@@ -12,7 +12,7 @@ import onnx
 import torch
 from torch import nn
 
-from gantune.errors import ExportError, StorageError
+from gantune.errors import ExportError, StorageError, first_line
 from gantune.exporting.graph_checks import check_graph, count_duplicate_bytes
 from gantune.exporting.options import ExportOptions
 from gantune.exporting.paired_check import PairedCheck, check_against_torch
@@ -99,11 +99,6 @@ def root_cause(error: BaseException) -> BaseException:
     while error.__cause__ is not None:
         error = error.__cause__
     return error
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type where it has none."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 @contextlib.contextmanager

@@ -42,7 +42,9 @@ def check_against_torch(traced: TracedNetwork, path: Path) -> PairedCheck:
         inputs = draw_inputs(traced.inputs, n, _SEED, image_size=17)
         output = _run(session, inputs)
         expected = _run_torch(traced, inputs)
-        if not np.isfinite(output).all() and np.isfinite(expected).all():
+        if not np.isfinite(expected).all():
+            raise ExportError(f"The network itself gives NaN or infinity at batch {n}; check its weights.")
+        if not np.isfinite(output).all():
             raise ExportError(f"{path.name} gives NaN or infinity at batch {n} where torch does not.")
         errors.append(float(np.abs(output - expected).max() / max(1.0, np.abs(expected).max())))
     check = PairedCheck(max_error=max(errors), batches=_BATCHES)

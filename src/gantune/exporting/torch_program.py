@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from gantune.errors import ExportError, StorageError
+from gantune.errors import ExportError, StorageError, first_line
 from gantune.exporting.options import ExportOptions
 from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
@@ -32,10 +32,7 @@ def export_program(
                 traced, traced.example(), dynamic_shapes=(traced.dynamic_shapes(),), strict=False
             )
     except _TRACING_ERRORS as error:
-        reason = next(
-            (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-        )
-        raise ExportError(f"The network cannot be traced by torch.export: {reason}") from error
+        raise ExportError(f"The network cannot be traced by torch.export: {first_line(error)}") from error
     _check_no_randomness(program)
     try:
         with warnings.catch_warnings():

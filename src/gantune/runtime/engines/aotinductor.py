@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gantune.errors import CheckpointError
+from gantune.errors import CheckpointError, first_line
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.session import Session
 from gantune.runtime.inputs import Arrays
@@ -48,5 +48,4 @@ def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Se
     try:
         return _PackageSession(artifact, path, threads)
     except (RuntimeError, ValueError, KeyError, OSError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(f"torch refuses {path}: {reason}") from error
+        raise CheckpointError(f"torch refuses {path}: {first_line(error)}") from error

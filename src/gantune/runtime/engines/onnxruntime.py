@@ -2,14 +2,16 @@
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf, NotImplemented
 
-from gantune.errors import CheckpointError, UnavailableError
+from gantune.errors import CheckpointError, UnavailableError, first_line
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.session import Session, summarize_precisions
 from gantune.runtime.inputs import Arrays
@@ -28,8 +30,18 @@ _PROVIDERS = {
     "tensorrt": ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"],
 }
 _LOAD_ERRORS = (Fail, InvalidGraph, InvalidProtobuf, NotImplemented)
+_KERNEL_SUFFIX = "_kernel_time"
 _DENSE_WORDS = ("Conv", "MatMul", "Gemm")
 _PRECISIONS = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8"}
+
+
+class KernelRun(NamedTuple):
+    """One run of one kernel: its node, the operator, the type of its first input, and what it took."""
+
+    name: str
+    kind: str
+    input_type: str
+    time_ms: float
 
 
 class _OnnxRuntimeSession:
@@ -47,16 +59,12 @@ class _OnnxRuntimeSession:
 
     def read_precision(self) -> str:
         """Profile one small run of a second session: only a profile names the kernels' input types."""
-        options = session_options(self._artifact, self._threads)
-        options.enable_profiling = True
-        with tempfile.TemporaryDirectory() as folder:
-            options.profile_file_prefix = str(Path(folder) / "profile")
-            session = onnxruntime.InferenceSession(
-                str(self._path), options, providers=choose_providers(self._artifact)
-            )
-            session.run(None, draw_inputs(self._artifact.inputs, 1, 0))
-            events = json.loads(Path(session.end_profiling()).read_text())
-        return summarize_precisions([_precision(event) for event in events if _is_dense(event)])
+        inputs = draw_inputs(self._artifact.inputs, 1, 0)
+        kernels = profile_kernels(self._artifact, self._path, inputs, threads=self._threads)
+        dense = [kernel for kernel in kernels if any(word in kernel.kind for word in _DENSE_WORDS)]
+        return summarize_precisions(
+            [_PRECISIONS.get(kernel.input_type, kernel.input_type) for kernel in dense]
+        )
 
 
 def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Session:
@@ -64,8 +72,9 @@ def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Se
     try:
         return _OnnxRuntimeSession(artifact, directory / artifact.entry, threads)
     except _LOAD_ERRORS as error:
-        reason = str(error).strip().splitlines()[0]
-        raise CheckpointError(f"ONNX Runtime refuses {directory / artifact.entry}: {reason}") from error
+        raise CheckpointError(
+            f"ONNX Runtime refuses {directory / artifact.entry}: {first_line(error)}"
+        ) from error
 
 
 def choose_providers(artifact: Artifact) -> list[str]:
@@ -104,16 +113,35 @@ def session_options(artifact: Artifact, threads: int | None) -> onnxruntime.Sess
     return options
 
 
-def _is_dense(event: dict[str, object]) -> bool:
-    details = event.get("args")
-    if event.get("cat") != "Node" or not str(event.get("name", "")).endswith("_kernel_time"):
-        return False
-    return isinstance(details, dict) and any(word in str(details.get("op_name")) for word in _DENSE_WORDS)
+def profile_kernels(
+    artifact: Artifact,
+    path: Path,
+    inputs: Mapping[str, NDArray[np.generic]],
+    *,
+    threads: int | None,
+    num_calls: int = 1,
+) -> list[KernelRun]:
+    """Run the ONNX file at `path` in a session of its own and list every kernel that ran, in order."""
+    options = session_options(artifact, threads)
+    options.enable_profiling = True
+    with tempfile.TemporaryDirectory() as folder:
+        options.profile_file_prefix = str(Path(folder) / "profile")
+        session = onnxruntime.InferenceSession(str(path), options, providers=choose_providers(artifact))
+        for _ in range(num_calls):
+            session.run(None, dict(inputs))
+        events = json.loads(Path(session.end_profiling()).read_text())
+    return [
+        _read_kernel(event)
+        for event in events
+        if event["cat"] == "Node" and event["name"].endswith(_KERNEL_SUFFIX)
+    ]
 
 
-def _precision(event: dict[str, object]) -> str:
-    details = event["args"]
-    assert isinstance(details, dict)
-    types = details["input_type_shape"]
-    name = next(iter(types[0])) if types else "unknown"
-    return _PRECISIONS.get(name, name)
+def _read_kernel(event: Mapping[str, Any]) -> KernelRun:
+    types = event["args"]["input_type_shape"]
+    return KernelRun(
+        name=event["name"].removesuffix(_KERNEL_SUFFIX),
+        kind=event["args"]["op_name"],
+        input_type=next(iter(types[0]), "unknown") if types else "unknown",
+        time_ms=event["dur"] / 1e3,
+    )

@@ -57,8 +57,8 @@ class _OpenVinoSession:
             self._prepare(None)
         compiled = next(iter(self._compiled.values()))
         facts = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
-        dense = [fact for fact in facts if str(_plain(fact["layerType"])) in _DENSE_TYPES]
-        names = [_plain(fact["runtimePrecision"]) for fact in dense]
+        dense = [fact for fact in facts if plain_fact(fact["layerType"]) in _DENSE_TYPES]
+        names = [plain_fact(fact["runtimePrecision"]) for fact in dense]
         return summarize_precisions([_PRECISIONS.get(name, name) for name in names])
 
     def _prepare(self, shapes: _Shapes | None) -> None:
@@ -120,6 +120,6 @@ def compile_settings(artifact: Artifact, threads: int | None) -> dict[str, str |
     return settings | {key: value for key, value in artifact.options.items() if key.isupper()}
 
 
-def _plain(value: object) -> str:
+def plain_fact(value: object) -> str:
     """Unwrap a runtime fact, which is a text or OpenVINO's wrapper around one."""
     return str(value.get()) if isinstance(value, openvino.OVAny) else str(value)

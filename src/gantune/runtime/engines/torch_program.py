@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.export.passes import move_to_device_pass
 
-from gantune.errors import CheckpointError
+from gantune.errors import CheckpointError, first_line
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.device_program import DeviceProgram, find_cuda
 from gantune.runtime.engines.packed_weights import pack_weights
@@ -93,5 +93,4 @@ def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Se
     try:
         return _TorchSession(artifact, path, threads)
     except (RuntimeError, ValueError, KeyError, OSError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(f"torch refuses {path}: {reason}") from error
+        raise CheckpointError(f"torch refuses {path}: {first_line(error)}") from error
