@@ -34,7 +34,7 @@ def judge_sample(name: str, bars: dict[str, float]) -> list[Figure]:
     how = f"scripts/make_sample.py, {figures['kimg']} kimg, {figures['features']}"
     rows = []
     for key, value in figures.items():
-        if isinstance(value, float):
+        if isinstance(value, float) and key != "data_wait_share":
             bar = bars.get(key)
             met = None if bar is None else value >= bar
             text = None if bar is None else f"≥ {bar:g}"
