@@ -17,6 +17,7 @@ from gantune.cli.inspect import inspect
 from gantune.cli.optimize import optimize
 from gantune.cli.profile import profile
 from gantune.cli.quantize import quantize
+from gantune.cli.report import report
 from gantune.cli.train import train
 from gantune.errors import GantuneError, InterruptedRunError, StorageError
 
@@ -31,6 +32,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     evaluate,
     bench,
     train,
+    report,
 )
 
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
