@@ -15,8 +15,13 @@ class Outcome:
 
 
 @pytest.fixture
-def gantune(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Run the command line in this process, as the installed script does."""
+def gantune(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., Outcome]:
+    """Run the command line in this process, as the installed script does, with a cache of its own."""
+    monkeypatch.setenv("GANTUNE_CACHE", str(tmp_path_factory.mktemp("cache")))
 
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["gantune", *map(str, arguments)])
