@@ -12,7 +12,14 @@ from gantune.errors import UnsupportedError
 from gantune.exporting.qdq import export_qdq, integer_type
 from gantune.runtime import load
 from gantune.transforms import resampling
-from gantune.transforms.quantize import WEIGHTS_ONLY, LayerBits, QuantizeOptions, calibrate, quantize
+from gantune.transforms.quantize import (
+    WEIGHTS_ONLY,
+    LayerBits,
+    QuantizeOptions,
+    calibrate,
+    choose_bits,
+    quantize,
+)
 from quantize_samples import LAYERS, OneLayer, calibrated, quantized
 from transform_samples import prepare
 
@@ -119,3 +126,19 @@ def test_an_up_convolution_and_its_filter_have_names_of_their_own(tmp_path: Path
     layers = [name for name in calibration.layers if name.endswith("conv0.convolution")]
     assert layers
     assert all(name in names and f"{name}.filter" in names for name in layers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["transposed", "subpixel"])
+def test_openvino_runs_every_styled_convolution_that_is_asked_for_with_integers(
+    tmp_path: Path, form: str
+) -> None:
+    network = resampling(prepare("stylegan2"), form)
+    calibration = calibrate(network, [network.sample_inputs(8, seed=0)])
+    options = BuildOptions(precision="int8", engine_options=(("rest_precision", "fp32"),))
+    find_backend("openvino").build(quantize(network, calibration), tmp_path / "artifact", options)
+    executed = read_executed_layers(tmp_path / "artifact")
+    chosen = choose_bits(calibration, QuantizeOptions())
+    asked = [name for name, bits in chosen.items() if bits.activations]
+    assert len(asked) >= 3
+    assert {name: executed[name] for name in asked} == dict.fromkeys(asked, "int8")

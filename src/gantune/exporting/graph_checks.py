@@ -111,7 +111,7 @@ def _constants(graph: GraphProto) -> set[str]:
     """Name initializers and what only reinterprets them: constants, their dequantization and their casts."""
     constants = {tensor.name for tensor in graph.initializer}
     for node in graph.node:
-        passes = node.op_type in ("DequantizeLinear", "QuantizeLinear", "Cast", "Identity")
+        passes = node.op_type in ("DequantizeLinear", "QuantizeLinear", "Cast", "Div", "Identity")
         if node.op_type == "Constant" or (passes and set(node.input) <= constants):
             constants.update(node.output)
     return constants

@@ -28,6 +28,7 @@ from gantune.exporting.qdq_graph import (
     round_biases,
     store_integers,
 )
+from gantune.exporting.qdq_stored import unpack_stored_weights
 from gantune.exporting.qdq_transposed import split_transposed_biases, split_transposed_groups
 from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
@@ -42,6 +43,7 @@ _RULES = (
     split_transposed_groups,
     remove_double_rounding,
     round_biases,
+    unpack_stored_weights,
     drop_unused,
     drop_traces,
 )

@@ -130,17 +130,18 @@ def _insert_rounded_bias(
 def _replace_by_integers(graph: GraphProto, node: NodeProto, integers: NDArray[np.int64]) -> None:
     (reader,) = [other for other in graph.node if node.output[0] in other.input]
     name = f"{node.input[0]}.integers"
-    zero_name = reader.input[2]
-    zero_point = _read_constant(graph, zero_name)
+    zero_point = _read_constant(graph, reader.input[2])
     assert zero_point is not None
-    if np.abs(integers).max() <= _INT4_LIMIT and not zero_point.any():
+    is_signed_from_zero = zero_point.dtype.kind == "i" and not zero_point.any()
+    if np.abs(integers).max() <= _INT4_LIMIT and is_signed_from_zero:
         stored = _pack(integers, name)
-        zero_name = f"{node.input[0]}.zero_point"
-        graph.initializer.append(_pack(np.zeros(zero_point.shape, np.int64), zero_name))
     else:
         stored = numpy_helper.from_array(integers.astype(zero_point.dtype), name)
     graph.initializer.append(stored)
-    reader.input[0], reader.input[2] = name, zero_name
+    reader.input[0] = name
+    # One array of zeros that several layers share keeps OpenVINO from seeing integer weights in all but one.
+    if is_signed_from_zero:
+        del reader.input[2]
     graph.node.remove(node)
 
 
