@@ -66,3 +66,6 @@ accept-planner: real
 
 accept-quality: real
 	$(BIN)/python benchmarks/accept_quality.py
+
+accept-quantize: real
+	$(BIN)/python benchmarks/accept_quantize.py

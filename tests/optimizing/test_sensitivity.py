@@ -5,9 +5,15 @@ from torch import nn
 
 from gantune.errors import UsageError
 from gantune.optimizing.quantization_options import QuantizationRun
-from gantune.optimizing.revert import rank_layers, revert_worst_layers
+from gantune.optimizing.revert import (
+    CANDIDATE_OBSERVERS,
+    choose_observer,
+    rank_layers,
+    revert_worst_layers,
+)
 from gantune.optimizing.sensitivity import measure_sensitivity, run_network, run_with
 from gantune.transforms.quantize import FLOAT, Calibration, LayerBits, QuantizeOptions, calibrate, choose_bits
+from gantune.transforms.quantize.observers import Observer
 from quantize_samples import OneLayer
 
 INPUT = (8, 12, 12)
@@ -99,3 +105,18 @@ def test_no_bits_are_refused(chain: Case) -> None:
     network, calibration, inputs = chain
     with pytest.raises(UsageError, match="No bits to analyze"):
         measure_sensitivity(network, calibration, inputs, bits=())
+
+
+def test_the_observer_with_the_smallest_image_error_is_chosen_unless_one_is_named(chain: Case) -> None:
+    network, calibration, inputs = chain
+    bits = choose_bits(calibration, QuantizeOptions())
+    expected = run_network(network, inputs)
+
+    def error(observer: Observer) -> float:
+        found = run_with(network, calibration, bits, inputs, QuantizeOptions(observer=observer))
+        return float(np.square(found - expected).mean())
+
+    best = min(CANDIDATE_OBSERVERS, key=error)
+    assert len({error(observer) for observer in CANDIDATE_OBSERVERS}) > 1
+    assert choose_observer(network, calibration, inputs, QuantizationRun()) == best
+    assert choose_observer(network, calibration, inputs, QuantizationRun(observer="entropy")) == "entropy"

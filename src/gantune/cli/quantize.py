@@ -23,7 +23,9 @@ def quantize(
     engine: Annotated[Engine, typer.Option(help="Whose integer kernels to use.")] = "openvino",
     weight_bits: Annotated[int, typer.Option(help="Bits of weights: 1 to 8, or 16.")] = 8,
     activation_bits: Annotated[int, typer.Option(help="Bits of activations; 0 stores the weights only.")] = 8,
-    observer: Annotated[Observer, typer.Option(help="How ranges are chosen.")] = "mse",
+    observer: Annotated[
+        Observer | None, typer.Option(help="How ranges are chosen (default: the best of several).")
+    ] = None,
     num_samples: Annotated[int, typer.Option("--num-samples", help="Calibration samples.")] = 32,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Pictures to calibrate an image-to-image network on.")
@@ -56,8 +58,8 @@ def quantize(
             engine=engine,
             weight_bits=weight_bits,
             activation_bits=activation_bits or None,
-            observer=observer,
         ),
+        observer=observer,
         num_samples=num_samples,
         pictures=calibration,
         samples=samples,

@@ -32,7 +32,7 @@ from gantune.optimizing.quantization_candidates import (
 from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.quantization_record import Findings, assemble_quantization, draw_samples
 from gantune.optimizing.quantization_source import load_float_network
-from gantune.optimizing.revert import revert_worst_layers
+from gantune.optimizing.revert import choose_observer, revert_worst_layers
 from gantune.optimizing.run_folder import write_text
 from gantune.optimizing.samples import draw_test_inputs
 from gantune.optimizing.sensitivity import measure_sensitivity
@@ -112,6 +112,8 @@ def choose_layers(
     """Choose every layer's bits, and revert the worst layers until the gate holds on selection inputs."""
     on_progress("choosing bits")
     inputs = draw_selection_inputs(prepared.network, run)
+    observer = choose_observer(prepared.network, prepared.calibration, inputs, run)
+    run = replace(run, scheme=replace(run.scheme, observer=observer))
     selection = revert_worst_layers(
         prepared.network, prepared.calibration, inputs, run, on_progress=on_progress
     )

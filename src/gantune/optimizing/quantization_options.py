@@ -8,6 +8,7 @@ from gantune.quality.gate import ImageError
 from gantune.records.candidate import ImageQuality
 from gantune.transforms.quantize import QuantizeOptions
 from gantune.transforms.quantize.calibration import MIN_SAMPLES
+from gantune.transforms.quantize.observers import Observer
 
 # Between two float32 programs of the same network: no rounding to integers comes closer.
 MOST_DB = 100.0
@@ -17,12 +18,14 @@ MOST_DB = 100.0
 class QuantizationRun:
     """Choose scheme, calibration, gate and how to measure.
 
-    `pictures` calibrate an image-to-image network and `samples` test it: two different folders or files.
-    `min_db` is the gate on the image error, PSNR over the value range or SNR as `image_error` says: the worst
-    layers are reverted until it holds. Raise `UsageError` for values that make no run.
+    `observer` None tries several and keeps the best one. `pictures` calibrate an image-to-image network and
+    `samples` test it: two different folders or files. `min_db` is the gate on the image error, PSNR over the
+    value range or SNR as `image_error` says: the worst layers are reverted until it holds. Raise `UsageError`
+    for values that make no run.
     """
 
     scheme: QuantizeOptions = field(default_factory=QuantizeOptions)
+    observer: Observer | None = None
     num_samples: int = 32
     pictures: Path | None = None
     samples: Path | None = None

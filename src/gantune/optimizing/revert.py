@@ -1,7 +1,7 @@
 """Give the worst layers their float activations back until the image error is inside the gate."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
@@ -10,7 +10,9 @@ from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.sensitivity import measure_sensitivity, run_network, run_with
 from gantune.quality.paired import compare_images
 from gantune.transforms.quantize import WEIGHTS_ONLY, Calibration, LayerBits, QuantizeOptions, choose_bits
+from gantune.transforms.quantize.observers import Observer
 
+CANDIDATE_OBSERVERS: tuple[Observer, ...] = ("min_max", "mse", "percentile")
 # Selection and test inputs differ, so the selection must be a little better than what is asked for.
 MARGIN_DB = 0.5
 
@@ -22,6 +24,7 @@ class Selection:
     bits: Mapping[str, LayerBits]
     reverted: tuple[str, ...]
     error_db: float
+    observer: Observer = "mse"
 
     @property
     def note(self) -> str:
@@ -29,6 +32,27 @@ class Selection:
         if not self.reverted:
             return ""
         return f"Float activations were kept in {len(self.reverted)} layers: {', '.join(self.reverted)}."
+
+
+def choose_observer(
+    network: nn.Module, calibration: Calibration, inputs: Mapping[str, Tensor], run: QuantizationRun
+) -> Observer:
+    """Choose the observer whose ranges give the smallest image error, unless the run names one.
+
+    Each looks at one tensor alone, and none is best for every generator.
+    """
+    if run.observer is not None:
+        return run.observer
+    assert isinstance(network, Network)
+    expected = run_network(network, inputs)
+    bits = choose_bits(calibration, run.scheme)
+    errors: dict[Observer, float] = {}
+    for observer in CANDIDATE_OBSERVERS:
+        scheme = replace(run.scheme, observer=observer)
+        found = run_with(network, calibration, bits, inputs, scheme)
+        quality = compare_images(found, expected, value_range=network.output.value_range)
+        errors[observer] = run.error_db(quality)
+    return max(errors, key=lambda observer: errors[observer])
 
 
 def revert_worst_layers(
@@ -54,7 +78,7 @@ def revert_worst_layers(
 
     reached = error_db()
     if reached >= run.min_db + MARGIN_DB:
-        return Selection(bits, (), reached)
+        return Selection(bits, (), reached, run.scheme.observer)
     on_progress("ranking the layers by what their rounding costs")
     waiting = rank_layers(network, calibration, inputs, run.scheme, bits)
     reverted = []
@@ -64,7 +88,7 @@ def revert_worst_layers(
         reverted.append(worst)
         reached = error_db()
         on_progress(f"{worst} keeps float activations: {reached:.1f} dB")
-    return Selection(bits, tuple(reverted), reached)
+    return Selection(bits, tuple(reverted), reached, run.scheme.observer)
 
 
 def rank_layers(
