@@ -20,15 +20,15 @@ INPUT = (8, 12, 12)
 
 
 class Chain(OneLayer):
-    """Four convolutions; the third one's input has one huge value, which ruins a grid of 8 bits."""
+    """Four convolutions; the third one's input has one huge channel, which ruins a grid of 8 bits."""
 
     def __init__(self) -> None:
         torch.manual_seed(0)
         layers = [nn.Conv2d(8, 8, 3, padding=1) for _ in range(3)] + [nn.Conv2d(8, 3, 3, padding=1)]
         super().__init__(nn.Sequential(*layers), INPUT)
         with torch.no_grad():
-            layers[1].weight[0] *= 300
-            layers[2].weight[:, 0] /= 300
+            layers[1].weight[0] *= 30
+            layers[2].weight[:, 0] /= 30
 
 
 @pytest.fixture(scope="module")
