@@ -112,7 +112,7 @@ class _Run:
             expected=bench.expected,
             images=None if best is None else bench.read_images(best.name),
             verification=self._verify(best),
-            command=shlex.join(sys.argv),
+            command=shlex.join(["gantune", *sys.argv[1:]]),
             search=search.model_copy(update={"num_built": bench.num_built, "num_reused": bench.num_reused}),
         )
         return self._write(evidence)
