@@ -112,7 +112,7 @@ class _Run:
             expected=bench.expected,
             images=None if best is None else bench.read_images(best.name),
             verification=self._verify(best),
-            command=shlex.join(["gantune", *sys.argv[1:]]),
+            command=_command_line(),
             search=search.model_copy(update={"num_built": bench.num_built, "num_reused": bench.num_reused}),
         )
         return self._write(evidence)
@@ -207,3 +207,9 @@ def _word_nothing_to_try(plan: Plan) -> str:
     wanted = {name: why for name, why in reasons.items() if why.startswith("proposed")} or reasons
     told = "; ".join(f"{name}: {why}" for name, why in wanted.items())
     return f"Nothing can be tried here on the branch {plan.branch or plan.target} ({told})."
+
+
+def _command_line() -> str:
+    """Write the command as it is typed: `gantune …`, or the script that called the Python function."""
+    is_ours = Path(sys.argv[0]).name in {"gantune", "gantune.exe", "__main__.py"}
+    return shlex.join(["gantune", *sys.argv[1:]] if is_ours else sys.argv)
