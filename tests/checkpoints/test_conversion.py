@@ -67,9 +67,14 @@ def test_a_place_that_cannot_be_written_is_a_storage_error_that_leaves_nothing(t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_copy_that_gives_another_picture_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_copy_that_gives_another_picture_leaves_the_place_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
 ) -> None:
+    out = tmp_path / "a.safetensors"
+    if is_there:
+        out.write_text("the only copy")
+
     def load_another(path: Path) -> torch.nn.Module:
         network = load(path)
         network.synthesis.b32.torgb.bias.add_(0.01)
@@ -77,8 +82,8 @@ def test_a_copy_that_gives_another_picture_is_removed(
 
     monkeypatch.setattr(conversion, "load", load_another)
     with pytest.raises(QualityError, match="differs"):
-        convert(GOLDEN / "stylegan2-uncond-32.pkl", tmp_path / "a.safetensors")
-    assert list(tmp_path.iterdir()) == []
+        convert(GOLDEN / "stylegan2-uncond-32.pkl", out, overwrite=True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["the only copy"] * is_there
 
 
 def rewrite(path: Path, described: object | None = None, **changes: torch.Tensor) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gantune.checkpoints.content import CheckpointContent, NetworkContent, Role
 from gantune.checkpoints.loading import load, load_checkpoint
 from gantune.checkpoints.restore import network_config
-from gantune.checkpoints.safetensors_file import write_safetensors
+from gantune.checkpoints.safetensors_file import refuse_existing, write_safetensors
 from gantune.errors import QualityError
 
 TOLERANCE = 1e-4
@@ -37,7 +37,7 @@ def convert(path: str | PathLike[str], out: str | PathLike[str], *, overwrite: b
     inputs.
 
     Raises `CheckpointError` where `path` is refused, `StorageError` where `out` exists or cannot be written,
-    and `QualityError`, leaving no file, where the copy's generator gives other outputs.
+    and `QualityError`, leaving `out` as it was, where the copy's generator gives other outputs.
     """
     original = load_checkpoint(path)
     loaded: dict[Role, nn.Module | None] = {
@@ -46,21 +46,26 @@ def convert(path: str | PathLike[str], out: str | PathLike[str], *, overwrite: b
         "discriminator": original.discriminator,
     }
     networks: dict[Role, NetworkContent] = {
-        role: NetworkContent(str(network.family), network_config(network, {}), dict(network.state_dict()))
+        role: NetworkContent(str(network.family), network_config(network), dict(network.state_dict()))
         for role, network in loaded.items()
         if network is not None
     }
     target = Path(out)
-    write_safetensors(CheckpointContent(original.format, networks), target, overwrite=overwrite)
+    refuse_existing(target, overwrite=overwrite)
     expected = _sample_outputs(original.generator)
     bound = TOLERANCE * max(1.0, float(expected.abs().max()))
-    difference = float((_sample_outputs(load(target)) - expected).abs().max())
-    if not difference <= bound:
-        target.unlink()
-        raise QualityError(
-            f"The converted generator differs by {difference:.3g}, more than {bound:.3g}; {target} was "
-            "removed."
-        )
+    unchecked = target.with_name(f".{target.name}.unchecked")
+    try:
+        write_safetensors(CheckpointContent(original.format, networks), unchecked, overwrite=True)
+        difference = float((_sample_outputs(load(unchecked)) - expected).abs().max())
+        if not difference <= bound:
+            raise QualityError(
+                f"The converted generator differs by {difference:.3g}, more than {bound:.3g}; {target} was "
+                "not written."
+            )
+        unchecked.replace(target)
+    finally:
+        unchecked.unlink(missing_ok=True)
     return Conversion(target, original.format, tuple(networks), difference, bound)
 
 

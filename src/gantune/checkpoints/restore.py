@@ -124,8 +124,8 @@ def _check_numbers(value: object, key: str) -> None:
         )
 
 
-def network_config(network: nn.Module, fallback: Config) -> Config:
-    """Return the configuration a network states about itself, or `fallback` where it states none."""
-    config = getattr(network, "config", fallback)
+def network_config(network: nn.Module) -> Config:
+    """Return the configuration a network states about itself."""
+    config = network.config
     assert isinstance(config, dict), "Network.config is a dictionary"
     return config

@@ -31,8 +31,7 @@ def write_safetensors(content: CheckpointContent, out: Path, *, overwrite: bool 
 
     Raises `StorageError` when `out` is there and `overwrite` is not given, or when it cannot be written.
     """
-    if out.exists() and not overwrite:
-        raise StorageError(f"{out} is already there; choose another name or give --overwrite.")
+    refuse_existing(out, overwrite=overwrite)
     described = {
         "format_version": FORMAT_VERSION,
         "source_format": content.format,
@@ -48,6 +47,12 @@ def write_safetensors(content: CheckpointContent, out: Path, *, overwrite: bool 
     }
     data = save(tensors, metadata={_KEY: json.dumps(described, allow_nan=False)})
     _write_whole(data, out)
+
+
+def refuse_existing(out: Path, *, overwrite: bool) -> None:
+    """Raise `StorageError` when `out` is there and `overwrite` is not given."""
+    if out.exists() and not overwrite:
+        raise StorageError(f"{out} is already there; choose another name or give --overwrite.")
 
 
 def _write_whole(data: bytes, out: Path) -> None:
