@@ -76,6 +76,5 @@ def test_up_and_down_at_once_is_not_counted_but_refused() -> None:
 
 def test_the_slower_of_the_two_limits_sets_the_fastest_time() -> None:
     cost = OperationCost(flops=1000, moved_bytes=500)
-    assert cost.flops_per_byte == 2
     assert cost.fastest_ms(flops_per_s=1e6, bytes_per_s=1e6) == 1
     assert cost.fastest_ms(flops_per_s=1e9, bytes_per_s=1e6) == 0.5

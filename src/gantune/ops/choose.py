@@ -167,11 +167,6 @@ def use_implementation(name: str) -> Iterator[None]:
         _choice = outer
 
 
-def current_implementation() -> str:
-    """Return the name of the current choice: a form's name or "auto"."""
-    return _choice
-
-
 def fallbacks() -> tuple[Fallback, ...]:
     """Return every fallback of this process so far, in order of first appearance."""
     return tuple(_fallbacks)

@@ -10,11 +10,6 @@ class OperationCost:
     flops: int
     moved_bytes: int
 
-    @property
-    def flops_per_byte(self) -> float:
-        """The arithmetic intensity, the abscissa of a roofline."""
-        return self.flops / self.moved_bytes
-
     def fastest_ms(self, *, flops_per_s: float, bytes_per_s: float) -> float:
         """Return the time in milliseconds below which a machine of these two limits cannot come."""
         return 1e3 * max(self.flops / flops_per_s, self.moved_bytes / bytes_per_s)

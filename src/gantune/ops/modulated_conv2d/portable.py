@@ -9,7 +9,7 @@ from torch import Tensor
 from gantune.ops.choose import Form, never_refuses
 from gantune.ops.computing_dtype import cast
 from gantune.ops.modulated_conv2d.options import DEMODULATION_EPSILON, ModulatedConv2dOptions
-from gantune.ops.resampled_convolution import Resample, convolve_resampled
+from gantune.ops.resampled_convolution import convolve_resampled
 from gantune.ops.upfirdn2d.portable import upfirdn2d_portable
 
 
@@ -21,27 +21,15 @@ def modulated_conv2d_portable(
     resample_filter: Tensor | None,
     options: ModulatedConv2dOptions,
 ) -> Tensor:
-    """Compute modulated_conv2d by scaling activations, with the portable upfirdn2d."""
-    return scale_and_convolve(x, weight, styles, noise, resample_filter, options, resample=upfirdn2d_portable)
-
-
-def scale_and_convolve(
-    x: Tensor,
-    weight: Tensor,
-    styles: Tensor,
-    noise: Tensor | None,
-    resample_filter: Tensor | None,
-    options: ModulatedConv2dOptions,
-    *,
-    resample: Resample,
-) -> Tensor:
-    """Compute modulated_conv2d by scaling activations, never weights; `resample` is a form of upfirdn2d."""
+    """Compute modulated_conv2d by scaling activations, never weights."""
     input_scale = styles
     output_scale = demodulation(weight, styles) if options.demodulate else None
     if x.dtype == torch.float16:
         input_scale, output_scale = keep_in_range(styles, output_scale)
     x = x * cast(input_scale[:, :, None, None], x.dtype)
-    x = convolve_resampled(x, cast(weight, x.dtype), resample_filter, options.convolution, resample=resample)
+    x = convolve_resampled(
+        x, cast(weight, x.dtype), resample_filter, options.convolution, resample=upfirdn2d_portable
+    )
     noise = None if noise is None else cast(noise, x.dtype)
     if output_scale is None:
         return x if noise is None else x + noise
