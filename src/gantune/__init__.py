@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gantune.optimizing.inspection import inspect as inspect
     from gantune.optimizing.optimize import optimize as optimize
     from gantune.optimizing.options import OptimizeOptions as OptimizeOptions
+    from gantune.profiling.profiler import Profiler as Profiler
     from gantune.quality.evaluation import EvaluateOptions as EvaluateOptions
     from gantune.quality.evaluation import evaluate as evaluate
     from gantune.quality.gate import Budget as Budget
@@ -25,6 +26,7 @@ _HOMES = {
     "Budget": "gantune.quality.gate",
     "EvaluateOptions": "gantune.quality.evaluation",
     "OptimizeOptions": "gantune.optimizing.options",
+    "Profiler": "gantune.profiling.profiler",
     "bench": "gantune.optimizing.entry_points",
     "convert": "gantune.checkpoints",
     "evaluate": "gantune.quality.evaluation",

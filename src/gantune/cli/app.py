@@ -19,6 +19,7 @@ from gantune.cli.profile import profile
 from gantune.cli.quantize import quantize
 from gantune.cli.report import report
 from gantune.cli.train import train
+from gantune.cli.tune import tune
 from gantune.errors import GantuneError, InterruptedRunError, StorageError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -27,6 +28,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     convert,
     generate,
     profile,
+    tune,
     optimize,
     quantize,
     evaluate,

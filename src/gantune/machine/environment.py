@@ -35,6 +35,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("CUDA_VISIBLE_DEVICES", "graphics cards that a process sees"),
     Variable("TRITON_INTERPRET", "whether Triton kernels run in its interpreter, on the CPU"),
     Variable("XDG_CACHE_HOME", "folder that holds caches"),
+    Variable("PYTHONPATH", "folders that Python searches for modules first"),
+    Variable("GANTUNE_WATCH", "what a script started by gantune profile or gantune tune records"),
     Variable("GANTUNE_CACHE", "folder of gantune's own cache"),
 )
 

@@ -5,6 +5,7 @@ import re
 import resource
 import signal
 import sys
+import threading
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
@@ -22,9 +23,23 @@ def read_peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def read_resident_bytes() -> int:
+    """Give the memory this process holds now; 0 where the system does not say."""
+    path = Path("/proc/self/statm")
+    return int(path.read_text().split()[1]) * resource.getpagesize() if path.exists() else 0
+
+
 def count_minor_faults() -> int:
     """Count the page faults so far that needed no reading from disk."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def read_run_delay_ns() -> int:
+    """Give the nanoseconds this thread was ready and had no core; 0 where the system does not count them."""
+    path = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+    if not path.exists():
+        return 0
+    return int(path.read_text().split()[1])
 
 
 def die_with_parent() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from gantune.profiling.intervals import Intervals, union_all
 from gantune.profiling.nesting import find_parents, nearest_ancestor, self_times, sum_by
 from gantune.profiling.observation import Observation
+from gantune.profiling.painting import Painting
 from gantune.profiling.trace.events import Floats, Integers, Kind, Mask
 from gantune.profiling.trace.kinds import user_frame
 from gantune.profiling.vocabulary import Predicate, is_collective, is_data_loading, is_preprocessing
@@ -78,6 +79,10 @@ class HostAccounting:
 
         A library function's self time belongs to the user's line that called it.
         """
+        if self.seen.counters.lines:
+            found = [(user_frame(one.line), one) for one in self.seen.counters.lines]
+            window_us = self.seen.window_us
+            return [(line, one.looks, one.share * window_us) for line, one in found if line is not None]
         trace, rows = self.seen.trace, self.python_rows
         if not len(rows):
             return self._operator_lines()
@@ -103,7 +108,23 @@ class HostAccounting:
         if len(rows):
             total = np.bincount(trace.source[rows], weights=trace.duration_us[rows])
             return trace.sources[int(np.argmax(total))]
-        return self._enclosing_line(mask)
+        return self._sampled_line(mask) if self.seen.counters.lines else self._enclosing_line(mask)
+
+    @cached_property
+    def _sampled(self) -> Painting:
+        rows = self.python_rows
+        return Painting(self.seen.trace.start_us[rows], self.seen.trace.end_of(rows))
+
+    def _sampled_line(self, mask: Mask) -> str | None:
+        """Name the sampled line under which the marked events took most time."""
+        trace, rows = self.seen.trace, np.flatnonzero(mask & self.seen.is_host)
+        owner = self._sampled.owner_at(trace.start_us[rows] + trace.duration_us[rows] / 2)
+        known = owner >= 0
+        if not known.any():
+            return None
+        names = trace.name[self.python_rows[owner[known]]]
+        total = np.bincount(names, weights=trace.duration_us[rows][known])
+        return user_frame(trace.names[int(np.argmax(total))])
 
     def _enclosing_line(self, mask: Mask) -> str | None:
         """Find the user's innermost Python function around the longest marked event."""

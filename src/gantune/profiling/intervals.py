@@ -40,6 +40,11 @@ class Intervals:
         """Give the summed length."""
         return float((self.end - self.start).sum())
 
+    def longer_than(self, length: float) -> "Intervals":
+        """Keep the intervals that are longer."""
+        is_long = self.end - self.start > length
+        return Intervals(self.start[is_long], self.end[is_long])
+
     def covers(self, times: Floats) -> NDArray[np.bool_]:
         """Mark the times that lie inside."""
         if len(self.start) == 0:

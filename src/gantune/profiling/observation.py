@@ -12,10 +12,35 @@ from gantune.profiling.vocabulary import Predicate, is_accelerator_trace, is_col
 
 
 @dataclass(frozen=True)
+class SampledLine:
+    """A line of the user's code, `file.py(12): function`, its share of the time, how often it was seen."""
+
+    line: str
+    share: float
+    looks: int
+
+
+@dataclass(frozen=True)
+class ModuleShare:
+    """A module's share of the window, its backward pass included and the modules it calls not.
+
+    `heavy_share` is the part in large operators that have no other fault, `operators` their names.
+    """
+
+    name: str
+    share: float
+    heavy_share: float = 0.0
+    operators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ProcessCounters:
     """What was counted beside the trace; None where it was not.
 
-    Counts are for one step (or one call). `as_is_ms` is the step's time without a profiler.
+    Counts are for one step (or one call). `as_is_ms` is the step's time without a profiler,
+    `least_ms` the shortest one, `system_ms` the
+    kernel's processor time, `run_delay_share` the part of the wall time in which the thread that trains was
+    ready to run and had no core.
     """
 
     minor_faults: float | None = None
@@ -25,6 +50,15 @@ class ProcessCounters:
     as_is_ms: float | None = None
     loader_workers: int | None = None
     reference_operations: tuple[str, ...] = ()
+    system_ms: float | None = None
+    least_ms: float | None = None
+    run_delay_share: float | None = None
+    lines: tuple[SampledLine, ...] = ()
+    modules: tuple[ModuleShare, ...] = ()
+    is_anomaly_detected: bool = False
+    is_onednn_on: bool | None = None
+    is_cudnn_benchmarked: bool | None = None
+    is_deterministic: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,11 @@ _PATTERNS = (
     (OPTIMIZER, r"^Optimizer\.(step|zero_grad)#|^optimizer\b"),
     (DATA, r"enumerate\(DataLoader\)|^data\b|data[_ ]?load\w*|IteratorGetNext|load_batch"),
 )
+# What trainers call one whole step: torch's profiler, Lightning, and hand-written ranges.
+_STEP_RANGE = re.compile(
+    r"^(ProfilerStep#\d+|\[pl\]\[profile\]run_training_batch|train(ing)?[_ ]step|iteration|step)\b",
+    re.IGNORECASE,
+)
 _COMPILED = tuple((phase, re.compile(pattern, re.IGNORECASE)) for phase, pattern in _PATTERNS)
 
 
@@ -42,6 +47,7 @@ class Phase:
     host_us: float
     device_us: float
     calls: int
+    num_steps: int = 0
 
 
 def name_phase(range_name: str) -> str | None:
@@ -51,6 +57,11 @@ def name_phase(range_name: str) -> str | None:
         if pattern.search(bare):
             return phase
     return None
+
+
+def is_step_range(range_name: str) -> bool:
+    """Say whether a named range stands for one whole training step."""
+    return _STEP_RANGE.search(range_name) is not None
 
 
 def split_by_phase(seen: Observation) -> tuple[Phase, ...]:
@@ -74,9 +85,23 @@ def split_by_phase(seen: Observation) -> tuple[Phase, ...]:
         host_us = float(lengths[owned].sum())
         if host_us > 0:
             phases.append(
-                Phase(phase, host_us, float(trace.duration_us[launched[device]].sum()), len(chosen))
+                Phase(
+                    phase,
+                    host_us,
+                    float(trace.duration_us[launched[device]].sum()),
+                    len(chosen),
+                    _count_steps(seen, chosen),
+                )
             )
     return tuple(phases)
+
+
+def _count_steps(seen: Observation, rows: Integers) -> int:
+    """Count the steps in which at least one of the rows begins."""
+    if not len(rows) or not seen.steps:
+        return 0
+    place = np.searchsorted(np.array([start for start, _ in seen.steps]), seen.trace.start_us[rows] + 1e-3)
+    return len(np.unique(place))
 
 
 def _phase_rows(seen: Observation, phase_of_name: list[str | None]) -> Integers:

@@ -1,11 +1,13 @@
 """Profile something, and leave the results in a folder."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gantune.errors import StorageError
+from gantune.errors import ScriptError, StorageError
 from gantune.profiling.chrome import write_chrome_trace
 from gantune.profiling.lanes import lay_out
+from gantune.profiling.launch.options import WatchOptions
 from gantune.profiling.scalars import write_scalars
 from gantune.profiling.scene import Scene, see
 from gantune.profiling.summary import summarize
@@ -48,6 +50,41 @@ def profile_checkpoint(
     if out is not None:
         write_results(found, scene, out)
     return found
+
+
+def profile_command(
+    script: Sequence[str],
+    options: WatchOptions,
+    *,
+    command: str,
+    on_profile: Callable[[Profile], None],
+    out: Path | None = None,
+    overwrite: bool = False,
+) -> tuple[Profile, ...]:
+    """Profile a training script without changing it, and write the results to `out` where it is given.
+
+    `on_profile` gets the first process's profile once, as soon as it is there. Further ranks are written to
+    `out/rank-N`. Raises `ScriptError` where the script took no steps, and where it failed after its profile.
+    """
+    if out is not None:
+        check_folder(out, overwrite=overwrite)
+    from gantune.profiling.script_profile import profile_script
+
+    def tell(found: Profile, scene: Scene) -> None:
+        if out is not None:
+            write_results(found, scene, out)
+        on_profile(found)
+
+    result = profile_script(script, options, command_line=command, on_profile=tell)
+    for place, (found, scene) in enumerate(result.profiles[1:], start=1):
+        if out is not None:
+            write_results(found, scene, out / f"rank-{found.rank if found.rank is not None else place}")
+    if result.exit_code != 0:
+        raise ScriptError(
+            f"{script[0]} {' '.join(script[1:2])} was profiled and then failed with exit status "
+            f"{result.exit_code}; its last words stand above."
+        )
+    return tuple(found for found, _ in result.profiles)
 
 
 def check_folder(out: Path, *, overwrite: bool) -> None:

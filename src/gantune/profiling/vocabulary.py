@@ -13,7 +13,7 @@ def _matches(pattern: str) -> Predicate:
 
 is_data_loading = _matches(
     r"enumerate\(DataLoader\)|DataLoaderIter\.__next__|IteratorGetNext|Iterator::|QueueDequeue|"
-    r"^(load_batch|data_loading|fetch_batch|dataloader)\b|get_next_batch"
+    r"^(load_batch|data_loading|fetch_batch|dataloader)\b|get_next_batch|^data: "
 )
 is_preprocessing = _matches(
     r"\b(augment\w*|preprocess\w*|transform_batch|decode_image)\b|MapDataset|ParallelMap"

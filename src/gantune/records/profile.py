@@ -178,6 +178,25 @@ class InputPipeline(_Record):
     calls: int
 
 
+class ScriptRun(_Record):
+    """How a training script ran: the step without a profiler and with it, and what it was set to.
+
+    `step_source` says what told steps apart: an optimizer, a trainer's range, a backward pass, a loader.
+    """
+
+    step_source: str
+    as_is_ms: float | None
+    steps_s: float | None
+    profiled_ms: float | None
+    overhead: float | None
+    minor_faults: float | None
+    peak_bytes: int
+    batch_size: int | None
+    threads: int
+    loader_workers: int | None
+    settings: dict[str, bool | str]
+
+
 class Profile(_Record):
     """The content of `profile.json`; another `schema_version` than this one is refused when read."""
 
@@ -206,5 +225,6 @@ class Profile(_Record):
     roofline: Roofline | None = None
     memory: tuple[MemoryUse, ...] = ()
     calls: CallTimes | None = None
+    script: ScriptRun | None = None
     machine: Machine | None = None
     warnings: tuple[str, ...] = ()

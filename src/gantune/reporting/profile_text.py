@@ -58,6 +58,11 @@ def _headline(profile: Profile) -> str:
             f"{write_value(profile.calls.first_ms, 'duration')}, "
             f"{profile.calls.minor_faults:,.0f} page faults"
         )
+    if profile.script is not None and profile.script.as_is_ms is not None:
+        step = write_value(profile.script.as_is_ms, "duration")
+        window = f"{step} a step ({profile.script.steps_s:.2f} steps/s)"
+        if profile.script.overhead is not None:
+            window += f", {profile.script.overhead:+.0%} with the profiler"
     busy = "" if profile.busy_share is None else f", device busy {profile.busy_share:.0%}"
     return f"{', '.join(parts)}: {window}{busy}"
 

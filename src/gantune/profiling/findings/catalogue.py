@@ -25,6 +25,7 @@ from gantune.profiling.findings import (
     synchronization,
     threads,
 )
+from gantune.profiling.findings.conclusion import MIN_SHARE
 from gantune.profiling.scene import Scene
 from gantune.records.profile import Finding
 
@@ -57,9 +58,13 @@ VERDICTS_ON_THE_FILE = ("cannot_judge_gpu", "cold_start")
 
 
 def diagnose(scene: Scene) -> tuple[Finding, ...]:
-    """Ask every rule and rank the answers by the share of wall time they cost; a healthy scene says so."""
+    """Ask every rule and rank the answers by the share of wall time they cost.
+
+    A healthy scene says so first, before what costs too little to matter.
+    """
     found = [finding for rule in RULES if (finding := rule(scene)) is not None]
-    return rank(found) or (nothing_to_mend.find(scene),)
+    is_healthy = all(finding.share is not None and finding.share < MIN_SHARE for finding in found)
+    return ((nothing_to_mend.find(scene),) if is_healthy else ()) + rank(found)
 
 
 def rank(findings: list[Finding]) -> tuple[Finding, ...]:

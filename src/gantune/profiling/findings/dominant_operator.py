@@ -59,6 +59,8 @@ def _on_host(scene: Scene) -> Finding | None:
     rows = scene.host.operator_rows
     if scene.is_device_missing or not len(rows):
         return None
+    if scene.seen.counters.modules:
+        return _one_module(scene)
     seen, own = scene.seen, scene.host.operator_self_us
     number = int(np.argmax(scene.host.self_us_by_name))
     name, total = seen.trace.names[number], float(scene.host.self_us_by_name[number])
@@ -86,6 +88,28 @@ def _on_host(scene: Scene) -> Finding | None:
             Evidence(text=f"With inputs {shorten(shape)} it takes {percent(shape_share)} of the window.")
         )
     return conclude("dominant_operator", share, evidence=evidence, confidence="high", remedy=_remedy(name))
+
+
+def _one_module(scene: Scene) -> Finding | None:
+    """Find a module that takes most of a step, in large operators: others know why small ones are slow."""
+    modules = scene.seen.counters.modules
+    first = modules[0]
+    second = modules[1].share if len(modules) > 1 else 0.0
+    if first.share < MIN_SHARE or first.share < 2 * second or first.heavy_share < 0.5 * first.share:
+        return None
+    return conclude(
+        "dominant_operator",
+        min(1.0, first.heavy_share),
+        evidence=(
+            Evidence(
+                text=f"{first.name} takes {percent(first.share)} of the window, its backward pass included; "
+                f"the next layer, {modules[1].name if len(modules) > 1 else 'none'}, {percent(second)}.",
+                events=first.operators,
+            ),
+        ),
+        confidence="high",
+        remedy=_remedy(" ".join(first.operators)),
+    )
 
 
 def _largest_shape(scene: Scene, number: int) -> tuple[float, str]:

@@ -2,6 +2,8 @@
 
 from gantune.profiling.findings.conclusion import MIN_SHARE, conclude, percent, say_ms, top_names
 from gantune.profiling.scene import Scene
+from gantune.profiling.small_work import DISPATCH_US
+from gantune.profiling.trace.events import Kind
 from gantune.profiling.vocabulary import is_preprocessing
 from gantune.records.profile import Evidence, Finding
 
@@ -14,6 +16,9 @@ def find(scene: Scene) -> Finding | None:
     time = scene.host.preprocessing
     if scene.device is not None:
         time = time.intersect(scene.device.idle)
+    if scene.device is None and seen.has_operators:
+        # Augmentation made of operators belongs into a GAN's step, and other rules know what slows it.
+        time = time.subtract(seen.time_of(seen.trace.of_kind(Kind.OPERATOR))).longer_than(DISPATCH_US)
     share = seen.share(time)
     if share < MIN_SHARE:
         return None

@@ -4,6 +4,7 @@ import numpy as np
 
 from gantune.profiling.findings.conclusion import MIN_SHARE, conclude, percent, top_names
 from gantune.profiling.scene import Scene
+from gantune.profiling.small_work import weigh_small_work
 from gantune.profiling.trace.events import Kind
 from gantune.records.profile import Evidence, Finding
 
@@ -14,6 +15,8 @@ SMALL_OPERATOR_US = 10.0
 # "Most": more than half of the kernels find that the device has run dry before they were launched.
 MOST = 0.5
 MIN_OPERATORS_A_STEP = 500
+# Small operators take some time beside large ones in every network.
+MIN_HOST_SHARE = 0.15
 _REMEDY = (
     "Launch less: torch.compile or CUDA graphs for the step, foreach or fused optimizers, operations on "
     "whole "
@@ -72,21 +75,22 @@ def _on_host(scene: Scene) -> Finding | None:
     if scene.is_device_missing:
         return None
     own = scene.host.operator_self_us
+    work = weigh_small_work(scene.seen, scene.host.operator_rows, own, limit_us=SMALL_OPERATOR_US)
     small = own < SMALL_OPERATOR_US
-    num_steps = max(len(scene.seen.steps), 1)
-    share = min(1.0, float(own[small].sum()) / scene.seen.window_us)
-    if share < MIN_SHARE or len(own) / num_steps < MIN_OPERATORS_A_STEP or small.mean() < MOST:
+    share = min(1.0, work.cost_us / scene.seen.window_us)
+    if share < MIN_HOST_SHARE or work.num_a_step < MIN_OPERATORS_A_STEP or small.mean() < MOST:
         return None
     mask = np.zeros(scene.seen.trace.num_events, dtype=bool)
-    mask[scene.host.operator_rows[small]] = True
+    mask[work.rows] = True
     return conclude(
         "launch_bound",
         share,
         evidence=(
             Evidence(
-                text=f"{len(own) / num_steps:,.0f} operators a step, {percent(float(small.mean()))} of "
+                text=f"{work.num_a_step:,.0f} operators a step, {percent(float(small.mean()))} of "
                 f"them with less than "
-                f"{SMALL_OPERATOR_US:.0f} µs of own work; these take {percent(share)} of the window.",
+                f"{SMALL_OPERATOR_US:.0f} µs of own work; with their dispatch these "
+                f"take {percent(share)} of the window.",
                 events=top_names(scene.seen.trace, mask),
                 source_line=scene.host.line_of(mask),
             ),

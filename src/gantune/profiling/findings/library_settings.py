@@ -21,8 +21,20 @@ REMOVABLE = 0.5
 
 
 def find(scene: Scene) -> Finding | None:
-    """Fire on float32 products beside idle tensor cores, or on convolutions without oneDNN."""
+    """Fire on float32 products beside idle tensor cores, convolutions without oneDNN, debugging modes."""
+    if scene.seen.counters.is_anomaly_detected:
+        return _anomaly_detection(scene)
     return _without_onednn(scene) if scene.device is None else _without_tf32(scene)
+
+
+def _anomaly_detection(scene: Scene) -> Finding:
+    return conclude(
+        "library_settings",
+        None,
+        evidence=(Evidence(text="Anomaly detection is on: every operator keeps a stack trace."),),
+        confidence="high",
+        remedy="Turn anomaly detection off outside of debugging.",
+    )
 
 
 def _without_tf32(scene: Scene) -> Finding | None:

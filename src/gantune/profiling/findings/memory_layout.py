@@ -9,6 +9,8 @@ from gantune.profiling.trace.events import Kind
 from gantune.profiling.vocabulary import is_host_layout_change, is_layout_change
 from gantune.records.profile import Evidence, Finding
 
+# Copies of inputs, gradients and averages are part of every training step.
+MIN_HOST_SHARE = 0.10
 _REMEDY = (
     "Keep one layout through the network: model and inputs to(memory_format=torch.channels_last), no "
     "permute() and "
@@ -47,7 +49,7 @@ def _on_host(scene: Scene) -> Finding | None:
     seen, rows = scene.seen, scene.host.operator_rows
     changing = seen.named(is_host_layout_change)[rows]
     share = float(scene.host.operator_self_us[changing].sum()) / seen.window_us
-    if share < MIN_SHARE:
+    if share < MIN_HOST_SHARE:
         return None
     mask = np.zeros(seen.trace.num_events, dtype=bool)
     mask[rows[changing]] = True

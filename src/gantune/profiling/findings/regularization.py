@@ -13,7 +13,7 @@ def find(scene: Scene) -> Finding | None:
     """Fire where R1 or path-length regularization runs in at least half of the steps."""
     num_steps = max(len(scene.seen.steps), 1)
     often = [
-        phase for phase in scene.phases if phase.name in REGULARIZATION and phase.calls >= 0.5 * num_steps
+        phase for phase in scene.phases if phase.name in REGULARIZATION and phase.num_steps >= 0.5 * num_steps
     ]
     share = min(1.0, sum(phase.host_us for phase in often) / scene.seen.window_us)
     if share < MIN_SHARE or (num_steps < 2 and not scene.seen.steps):
@@ -23,7 +23,7 @@ def find(scene: Scene) -> Finding | None:
         share,
         evidence=[
             Evidence(
-                text=f"{phase.name} runs {phase.calls} times in {num_steps} steps: "
+                text=f"{phase.name} runs in {phase.num_steps} of {num_steps} steps: "
                 f"{say_ms(phase.host_us)}, {percent(phase.host_us / scene.seen.window_us)} of the window."
             )
             for phase in often

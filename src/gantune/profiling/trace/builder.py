@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gantune.profiling.trace.events import (
+    BACKWARD,
     DOUBLE,
     HALF,
     LONG,
@@ -66,6 +67,7 @@ class TraceBuilder:
     source: array[int] = field(default_factory=lambda: array("i"))
     types: array[int] = field(default_factory=lambda: array("B"))
     shape: array[int] = field(default_factory=lambda: array("i"))
+    sequence: array[int] = field(default_factory=lambda: array("i"))
     names: _Numbering = field(default_factory=_Numbering)
     categories: _Numbering = field(default_factory=_Numbering)
     sources: _Numbering = field(default_factory=_Numbering)
@@ -117,7 +119,9 @@ class TraceBuilder:
         self.track.append(track)
         self.link.append(link)
         self.source.append(self._line_of(stack) if stack else -1)
-        self.types.append(_flag_types(types, shapes) if types else 0)
+        is_backward = bool(args.get("Fwd thread id"))
+        self.types.append((_flag_types(types, shapes) if types else 0) | (BACKWARD if is_backward else 0))
+        self.sequence.append(int(str(args.get("Sequence number", -1))))
         self.shape.append(self.shapes[str(shapes)] if shapes else -1)
         if "grid" in args:
             self._add_geometry(row, args)
@@ -192,6 +196,7 @@ class TraceBuilder:
             source=_take(self.source, np.int32, order),
             types=_take(self.types, np.uint8, order),
             shape=_take(self.shape, np.int32, order),
+            sequence=_take(self.sequence, np.int32, order),
             shapes=tuple(self.shapes),
             names=tuple(self.names),
             tracks=tracks,
@@ -203,6 +208,7 @@ class TraceBuilder:
             world_size=_read_distributed(header, "world_size"),
             rank=_read_distributed(header, "rank"),
             warnings=tuple(warnings),
+            origin_ns=_read_origin(header, offset + (self.base_us or 0.0)),
             copy_bytes={int(rank_of_row[row]): size for row, size in self.copy_bytes.items()},
         )
 
@@ -286,6 +292,11 @@ def _read_devices(header: Header) -> tuple[Device, ...]:
         )
         for one in devices
     )
+
+
+def _read_origin(header: Header, first_us: float) -> float | None:
+    base = header.fields.get("baseTimeNanoseconds")
+    return float(base) + first_us * 1e3 if isinstance(base, int) else None
 
 
 def _read_distributed(header: Header, name: str) -> int | None:

@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.COPY, Kind.FILL)
-DOUBLE, LONG, HALF = 1, 2, 4
+DOUBLE, LONG, HALF, BACKWARD = 1, 2, 4, 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class Trace:
     `link` ties a runtime call to the device work it started (0: none); `source[i]` numbers a line of the
     user's own code in `sources` (-1: unknown); `shape[i]` numbers an
     operator's input shapes in `shapes` (-1: unknown); `types` holds DOUBLE, LONG and HALF for
-    operators whose inputs have them.
+    operators whose inputs have them, and BACKWARD for the nodes of a backward pass. `sequence` ties such
+    a node to the operator that made it (-1: unknown). `origin_ns` is the wall clock's time at zero.
     """
 
     start_us: Floats
@@ -89,6 +90,7 @@ class Trace:
     source: NDArray[np.int32]
     types: NDArray[np.uint8]
     shape: NDArray[np.int32]
+    sequence: NDArray[np.int32]
     names: tuple[str, ...]
     tracks: tuple[Track, ...]
     sources: tuple[str, ...]
@@ -100,6 +102,7 @@ class Trace:
     world_size: int | None = None
     rank: int | None = None
     warnings: tuple[str, ...] = ()
+    origin_ns: float | None = None
     copy_bytes: dict[int, int] = field(default_factory=dict)
 
     @property

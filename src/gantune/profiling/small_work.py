@@ -1,0 +1,59 @@
+"""Short operators on a host, and the short pauses between them that are their dispatch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gantune.profiling.observation import Observation
+from gantune.profiling.trace.events import BACKWARD, Floats, Integers
+
+# Between two operators of a chain, Python and the dispatcher take microseconds; longer is other work.
+DISPATCH_US = 20.0
+
+
+@dataclass(frozen=True)
+class SmallWork:
+    """The operators with less than a limit of own work, and what they cost."""
+
+    rows: Integers
+    cost_us: float
+    num_a_step: float
+    most_repeats: float
+    repeated: str
+
+
+def weigh_small_work(seen: Observation, rows: Integers, own_us: Floats, *, limit_us: float) -> SmallWork:
+    """Weigh the operators among `rows` whose own work is below the limit, with the pauses that follow them.
+
+    `most_repeats` counts a step's calls of the operator, by name and shapes, that is repeated most outside of
+    backward passes.
+    """
+    trace = seen.trace
+    is_small = own_us < limit_us
+    small = rows[is_small]
+    num_steps = max(len(seen.steps), 1)
+    cost_us = float(own_us[is_small].sum()) + _pauses(seen, rows, is_small)
+    ahead = small[(trace.types[small] & BACKWARD) == 0]
+    key = trace.name[ahead].astype(np.int64) * (len(trace.shapes) + 2) + trace.shape[ahead] + 1
+    numbers, counts = np.unique(key, return_counts=True)
+    repeats, name = 0.0, ""
+    if len(counts):
+        best = int(np.argmax(counts))
+        repeats = float(counts[best]) / num_steps
+        name = trace.names[int(numbers[best] // (len(trace.shapes) + 2))]
+    return SmallWork(small, cost_us, len(rows) / num_steps, repeats, name)
+
+
+def _pauses(
+    seen: Observation, rows: Integers, is_small: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+) -> float:
+    """Add up the short pauses after outermost operators that are small, on the main thread."""
+    trace = seen.trace
+    on_main = trace.track[rows] == seen.main_track
+    mine, small = rows[on_main], is_small[on_main]
+    if len(mine) < 2:
+        return 0.0
+    reach = np.maximum.accumulate(trace.end_of(mine))
+    pause = trace.start_us[mine][1:] - reach[:-1]
+    counted = (pause > 0) & (pause < DISPATCH_US) & small[:-1]
+    return float(pause[counted].sum())

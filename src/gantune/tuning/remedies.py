@@ -1,0 +1,160 @@
+"""All remedies that can be applied to a training script from outside."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from gantune.machine import TUNED_ALLOCATOR, is_glibc
+from gantune.profiling.script_record import ScriptRecord
+from gantune.records.profile import FindingKind
+
+_APPLY = "gantune.tuning.apply"
+Reason = str
+
+
+def _always(_record: ScriptRecord) -> Reason | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change, the findings it answers, and the lines that make it permanent.
+
+    `calls` are functions for the script's process, written `module:function:argument`. `why_not` says why the
+    remedy makes no sense for a script that was seen once, or gives None. Remedies of one `group` exclude each
+    other.
+    """
+
+    name: str
+    kinds: tuple[FindingKind, ...]
+    lines: tuple[str, ...]
+    calls: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    why_not: Callable[[ScriptRecord], Reason | None] = _always
+    group: str = ""
+
+
+def list_remedies(record: ScriptRecord) -> tuple[Remedy, ...]:
+    """List what can be tried on a script, cheap and exact remedies first."""
+    cores = record.num_cores
+    return (
+        *(_threads(count) for count in sorted({1, cores})),
+        Remedy(
+            "allocator",
+            ("allocator",),
+            ("# environment: keep large tensors in glibc's heap (peak memory × 1.2 to 1.8)",),
+            environment=TUNED_ALLOCATOR,
+            why_not=lambda _: None if is_glibc() else "this system has no glibc",
+        ),
+        _workers(max(1, cores - 1)),
+        *([_workers(cores)] if cores > 1 else []),
+        *_optimizer_remedies(),
+        *_network_remedies(),
+    )
+
+
+def _optimizer_remedies() -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "fused optimizer",
+            ("launch_bound", "python_overhead"),
+            ("torch.optim.Adam(…, fused=True)",),
+            calls=(f"{_APPLY}:fuse_optimizers",),
+            why_not=lambda seen: _no_optimizer(seen, is_fused=True),
+            group="optimizer",
+        ),
+        Remedy(
+            "foreach optimizer",
+            ("launch_bound", "python_overhead"),
+            ("torch.optim.Adam(…, foreach=True)",),
+            calls=(f"{_APPLY}:batch_optimizers",),
+            why_not=lambda seen: _no_optimizer(seen, is_fused=False),
+            group="optimizer",
+        ),
+    )
+
+
+def _network_remedies() -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "channels-last",
+            ("memory_layout",),
+            (
+                "generator.to(memory_format=torch.channels_last)",
+                "discriminator.to(memory_format=torch.channels_last)",
+            ),
+            calls=(f"{_APPLY}:keep_channels_last",),
+        ),
+        Remedy(
+            "bfloat16 products",
+            ("precision", "dominant_operator"),
+            ('torch.set_float32_matmul_precision("medium")',),
+            calls=(f"{_APPLY}:allow_bfloat16_products",),
+            why_not=lambda seen: None if seen.matmul_precision == "highest" else "the script sets it",
+        ),
+        Remedy(
+            "gantune operations",
+            ("reference_ops",),
+            ("import gantune.ops; gantune.ops.install()  # before the networks are imported",),
+            calls=(f"{_APPLY}:install_operations",),
+            why_not=lambda seen: (
+                None if seen.reference_operations else "the script has no StyleGAN operations"
+            ),
+        ),
+        Remedy(
+            "bfloat16 autocast",
+            ("precision", "dominant_operator"),
+            ('with torch.autocast("cpu", dtype=torch.bfloat16): …  # around forward passes',),
+            calls=(f"{_APPLY}:cast_to_bfloat16",),
+        ),
+        Remedy(
+            "compiled networks",
+            ("launch_bound", "python_overhead"),
+            ("generator.compile(); discriminator.compile()",),
+            calls=(f"{_APPLY}:compile_networks",),
+            why_not=_why_not_compile,
+        ),
+    )
+
+
+def _threads(count: int) -> Remedy:
+    return Remedy(
+        f"{count} threads" if count > 1 else "1 thread",
+        ("threads",),
+        (f"torch.set_num_threads({count})",),
+        calls=(f"{_APPLY}:fix_threads:{count}",),
+        environment={"OMP_NUM_THREADS": str(count), "MKL_NUM_THREADS": str(count)},
+        why_not=lambda seen: f"it has {count} already" if seen.threads == count else None,
+        group="threads",
+    )
+
+
+def _workers(count: int) -> Remedy:
+    return Remedy(
+        f"{count} loader workers" if count > 1 else "1 loader worker",
+        ("data_loading",),
+        (f"DataLoader(…, num_workers={count}, persistent_workers=True, prefetch_factor=4)",),
+        calls=(f"{_APPLY}:load_in_workers:{count}",),
+        why_not=_why_not_workers,
+        group="workers",
+    )
+
+
+def _why_not_workers(record: ScriptRecord) -> Reason | None:
+    if record.loader is None:
+        return "the script has no DataLoader"
+    return "its DataLoader has workers" if record.loader.workers else None
+
+
+def _no_optimizer(record: ScriptRecord, *, is_fused: bool) -> Reason | None:
+    known = [one for one in record.optimizers if one.kind in ("Adam", "AdamW", "SGD")]
+    if not known:
+        return "it has none of Adam, AdamW and SGD"
+    is_done = all(one.is_fused if is_fused else one.foreach for one in known)
+    return "its optimizers are so already" if is_done else None
+
+
+def _why_not_compile(record: ScriptRecord) -> Reason | None:
+    grads = record.stage_named("captured").grads + record.stage_named("plain").grads
+    if any(grad[2] for grad in grads):
+        return "its penalties differentiate twice, which compiled networks cannot"
+    return None
