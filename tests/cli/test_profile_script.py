@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 def profile(*arguments: object, options: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "gantune", "profile", *options, "--", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200)
+    return subprocess.run(command, capture_output=True, text=True, timeout=280)
 
 
 def write(folder: Path, text: str) -> Path:
