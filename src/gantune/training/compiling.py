@@ -4,7 +4,6 @@ torch.compile cannot differentiate twice, so that the compiled forms and the mod
 a phase takes the one or the other.
 """
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from torch import Tensor, nn
 from gantune.errors import UnavailableError
 from gantune.networks.contract import StyleNetwork
 
-_COMPILERS = ("g++", "clang++", "c++")
 Forward = Callable[..., Tensor]
 
 
@@ -45,12 +43,13 @@ class CompiledForms:
 
 def check_compiler() -> None:
     """Raise `UnavailableError` where torch.compile has no C++ compiler to work with on a CPU."""
-    if torch.cuda.is_available() or any(shutil.which(name) for name in _COMPILERS):
+    from gantune.backends.compiler import missing_compiler
+
+    if torch.cuda.is_available():
         return
-    raise UnavailableError(
-        f"--compile needs a C++ compiler on a CPU ({', '.join(_COMPILERS)}), and none was found; install "
-        "one, or train without --compile."
-    )
+    missing = missing_compiler("--compile needs a C++ compiler on a CPU")
+    if missing is not None:
+        raise UnavailableError(f"{missing}; install one, or train without --compile.")
 
 
 def _dominant_part(network: nn.Module) -> nn.Module:
