@@ -1,5 +1,6 @@
 """Short operators on a host, and the short pauses between them that are their dispatch."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,9 @@ from gantune.profiling.trace.events import BACKWARD, Floats, Integers
 
 # Between two operators of a chain, Python and the dispatcher take microseconds; longer is other work.
 DISPATCH_US = 20.0
+# A step takes tensors apart some times; a loop over channels or samples does it this often.
+LOOP_REPEATS = 200
+_TAKING_APART = re.compile(r"^aten::(select|slice|index|narrow|unbind|split|index_put_|masked_select)$")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,18 @@ def weigh_small_work(seen: Observation, rows: Integers, own_us: Floats, *, limit
         repeats = float(counts[best]) / num_steps
         name = trace.names[int(numbers[best] // (len(trace.shapes) + 2))]
     return SmallWork(small, cost_us, len(rows) / num_steps, repeats, name)
+
+
+def find_taking_apart(seen: Observation, rows: Integers) -> Integers:
+    """Give the operators among `rows` that take a part out of a tensor, backward passes left out."""
+    taking = rows[seen.named(lambda name: bool(_TAKING_APART.match(name)))[rows]]
+    ahead: Integers = taking[(seen.trace.types[taking] & BACKWARD) == 0]
+    return ahead
+
+
+def is_taken_apart(seen: Observation, rows: Integers) -> bool:
+    """Say whether a step takes tensors apart so often that it loops over their parts."""
+    return len(find_taking_apart(seen, rows)) >= LOOP_REPEATS * max(len(seen.steps), 1)
 
 
 def _pauses(

@@ -152,6 +152,24 @@ def test_thousands_of_tiny_operators_on_the_cpu_are_launch_bound(tmp_path: Path)
     assert first(tmp_path, events).kind == "launch_bound"
 
 
+def test_a_loop_over_the_parts_of_a_tensor_is_python_and_no_launch_bound(tmp_path: Path) -> None:
+    names = ("aten::select", "aten::mul", "aten::copy_")
+    events = steps(1, 10_000) + [event("cpu_op", names[i % 3], 5 * i, 4) for i in range(1500)]
+    found = first(tmp_path, events)
+    # 500 parts, 15 µs apart: 499 pauses between them are 7.5 of 10 ms.
+    assert (found.kind, found.share) == ("python_overhead", pytest.approx(0.7485))
+    assert "500 times a step" in found.evidence[0].text
+
+
+def test_a_small_batch_is_named_before_its_many_small_operators(tmp_path: Path) -> None:
+    # Of two operators one is below 10 µs, and both are below 30 µs.
+    lengths = (4, 14)
+    events = steps(1, 30_000) + [event("cpu_op", f"aten::op{i}", 15 * i, lengths[i % 2]) for i in range(2000)]
+    scene = scene_of(tmp_path, events)
+    assert counted(scene, ProcessCounters(batch_size=1))[0].kind == "batch_size"
+    assert counted(scene, ProcessCounters(batch_size=64))[0].kind == "launch_bound"
+
+
 def test_time_between_operators_is_python_and_names_the_line(tmp_path: Path) -> None:
     events = steps(1, 10_000) + [event("cpu_op", f"aten::op{i}", 1000 * i, 300) for i in range(10)]
     events += [

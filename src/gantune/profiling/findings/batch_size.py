@@ -3,9 +3,8 @@
 import numpy as np
 
 from gantune.profiling.findings.conclusion import conclude, percent
-from gantune.profiling.findings.python_overhead import LOOP_REPEATS
 from gantune.profiling.scene import Scene
-from gantune.profiling.small_work import weigh_small_work
+from gantune.profiling.small_work import LOOP_REPEATS, weigh_small_work
 from gantune.records.profile import Evidence, Finding
 
 # Below this an operator's own work is shorter than its dispatch and its threads' start.

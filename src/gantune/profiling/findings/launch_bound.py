@@ -4,7 +4,7 @@ import numpy as np
 
 from gantune.profiling.findings.conclusion import MIN_SHARE, conclude, percent, top_names
 from gantune.profiling.scene import Scene
-from gantune.profiling.small_work import weigh_small_work
+from gantune.profiling.small_work import is_taken_apart, weigh_small_work
 from gantune.profiling.trace.events import Kind
 from gantune.records.profile import Evidence, Finding
 
@@ -77,6 +77,9 @@ def _on_host(scene: Scene) -> Finding | None:
     own = scene.host.operator_self_us
     work = weigh_small_work(scene.seen, scene.host.operator_rows, own, limit_us=SMALL_OPERATOR_US)
     small = own < SMALL_OPERATOR_US
+    if is_taken_apart(scene.seen, scene.host.operator_rows):
+        # `python_overhead` names the loop.
+        return None
     share = min(1.0, work.cost_us / scene.seen.window_us)
     if share < MIN_HOST_SHARE or work.num_a_step < MIN_OPERATORS_A_STEP or small.mean() < MOST:
         return None

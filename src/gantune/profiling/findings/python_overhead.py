@@ -1,22 +1,17 @@
 """Python itself takes the time between operators."""
 
-import re
-
 import numpy as np
 
 from gantune.profiling.findings.conclusion import conclude, percent, say_ms, top_names
 from gantune.profiling.findings.launch_bound import is_launch_bound
 from gantune.profiling.intervals import Intervals
 from gantune.profiling.scene import Scene
-from gantune.profiling.small_work import DISPATCH_US
-from gantune.profiling.trace.events import BACKWARD, Integers, Kind
+from gantune.profiling.small_work import DISPATCH_US, LOOP_REPEATS, find_taking_apart
+from gantune.profiling.trace.events import Integers, Kind
 from gantune.records.profile import Evidence, Finding
 
 # Every step has some Python between its operators, and a profiler makes it look longer.
 MIN_SHARE = 0.10
-# A step takes tensors apart some times; a loop over channels or samples does it this often.
-LOOP_REPEATS = 200
-_TAKING_APART = re.compile(r"^aten::(select|slice|index|narrow|unbind|split|index_put_|masked_select)$")
 _LOOP_PAUSE_US = 2000.0
 
 
@@ -54,8 +49,7 @@ def _without_profiler(scene: Scene, time: Intervals) -> tuple[float, float]:
 def _unvectorized_loop(scene: Scene) -> Finding | None:
     """Find a line that takes a tensor apart and works on its parts one after the other."""
     seen, rows = scene.seen, scene.host.operator_rows
-    taking = rows[seen.named(lambda name: bool(_TAKING_APART.match(name)))[rows]]
-    taking = taking[(seen.trace.types[taking] & BACKWARD) == 0]
+    taking = find_taking_apart(seen, rows)
     num_a_step = len(taking) / max(len(seen.steps), 1)
     if num_a_step < LOOP_REPEATS:
         return None
