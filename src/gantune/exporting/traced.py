@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from gantune.exporting.options import ExportOptions
-from gantune.networks.contract import Network, sample_tensors
+from gantune.networks.contract import TRUNCATION, Network, sample_tensors
 from gantune.records.interface import InputSpec, OutputSpec
 
 # Above 1, which torch.export takes for a constant.
@@ -15,8 +15,8 @@ _EXAMPLE_BATCH = 2
 _EXAMPLE_SIZE = 16
 
 
-class StyleNetwork(Protocol):
-    """What tracing needs of a style network."""
+class _StyleModules(Protocol):
+    """What tracing needs of a style network: its two halves as modules, and the size of what is between."""
 
     num_ws: int
     w_dim: int
@@ -51,12 +51,13 @@ class TracedNetwork(nn.Module):
     def _style_inputs(self) -> tuple[InputSpec, ...]:
         network = contract(self.network)
         if self.options.latent == "ws":
-            shape = ("N", cast(int, self.network.num_ws), cast(int, self.network.w_dim))
+            style = cast(_StyleModules, self.network)
+            shape = ("N", style.num_ws, style.w_dim)
             inputs: tuple[InputSpec, ...] = (InputSpec(name="ws", kind="w", shape=shape),)
         else:
             inputs = tuple(spec for spec in network.inputs if spec.kind in ("latent", "class"))
             if self.options.has_truncation_input and self._can_truncate():
-                inputs += (InputSpec(name="truncation_psi", kind="scalar", shape=(), default=1.0),)
+                inputs += (TRUNCATION,)
         return inputs + tuple(self.noise_inputs.values())
 
     def _can_truncate(self) -> bool:
@@ -67,7 +68,7 @@ class TracedNetwork(nn.Module):
         if not self.is_style:
             return cast(Tensor, self.network(*tensors))
         given = {spec.name: tensor for spec, tensor in zip(self.inputs, tensors, strict=True)}
-        style = cast(StyleNetwork, self.network)
+        style = cast(_StyleModules, self.network)
         noise = {layer: given[spec.name] for layer, spec in self.noise_inputs.items()}
         ws = given.get("ws")
         if ws is None:

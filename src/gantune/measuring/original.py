@@ -8,11 +8,9 @@ import torch
 from numpy.typing import NDArray
 
 from gantune.checkpoints import load
-from gantune.networks.contract import Network, StyleNetwork
+from gantune.networks.contract import TRUNCATION, Network, StyleNetwork
 from gantune.records.interface import InputSpec, OutputSpec
 from gantune.runtime.inputs import InputValue, prepare_inputs
-
-TRUNCATION = InputSpec(name="truncation_psi", kind="scalar", shape=(), default=1.0)
 
 
 class RunnableOriginal:

@@ -10,6 +10,9 @@ from gantune.runtime.sampling import draw_inputs
 
 Config = dict[str, object]
 
+TRUNCATION = InputSpec(name="truncation_psi", kind="scalar", shape=(), default=1.0)
+"""The input that style networks take beside their own: how far w is pulled toward its mean."""
+
 
 @runtime_checkable
 class Network(Protocol):
