@@ -1,7 +1,7 @@
 """`make bench-ops`: the native operations against their reference forms, and against the machine's roofline.
 
-Runs with the tuned allocator, in a process of its own. The forms take turns, round by round, and ratios are
-paired by round. Results are compared before any time is shown.
+Runs with the tuned allocator, in a process of its own. The forms take turns in rotated order, round by round,
+and ratios are paired by round. Results are compared before any time is shown.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def speed_rows(subject: Subject, roofline: Roofline, *, num_rounds: int) -> list
     }
     for call in calls.values():
         call()
-    rounds = [{name: time_call(call) for name, call in calls.items()} for _ in range(num_rounds)]
+    rounds = [time_round(calls, first=index) for index in range(num_rounds)]
     how = f"paired over {num_rounds} interleaved rounds, tuned allocator, {THREADS} threads, batch 1"
     rows = [
         ratio_row(f"{subject.name}: {name}", [one["reference"] / one[name] for one in rounds], bar, how)
@@ -170,6 +170,13 @@ def speed_rows(subject: Subject, roofline: Roofline, *, num_rounds: int) -> list
         share = [one["copy"] / one["native"] for one in rounds]
         rows.append(ratio_row(f"{subject.name}: share of copy bandwidth", share, COPY_SHARE_BAR, how))
     return rows
+
+
+def time_round(calls: dict[str, Callable[[], object]], *, first: int) -> dict[str, float]:
+    """Time every call once, from call number `first` on: what one leaves in the caches meets all alike."""
+    names = list(calls)
+    shift = first % len(names)
+    return {name: time_call(calls[name]) for name in (*names[shift:], *names[:shift])}
 
 
 def ratio_row(name: str, ratios: list[float], bar: float | None, how: str) -> Figure:

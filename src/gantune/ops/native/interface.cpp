@@ -17,11 +17,15 @@ struct InstructionSet {
 // Best first.
 const InstructionSet* instruction_sets(int* count) {
 #if defined(__x86_64__) || defined(_M_X64)
+#ifndef GANTUNE_WITHOUT_AVX512
   static const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
   static const InstructionSet sets[] = {
+#ifndef GANTUNE_WITHOUT_AVX512
       {"avx512_bf16", &kernels_avx512_bf16, has_avx512 && __builtin_cpu_supports("avx512bf16")},
       {"avx512", &kernels_avx512, has_avx512},
+#endif
       {"avx2", &kernels_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
       {"generic", &kernels_generic, true},
   };
