@@ -1,5 +1,6 @@
 """Bad input gets the right exit code and one sentence, and leaves nothing half-written."""
 
+import json
 import os
 import pickle
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 NETWORK = GOLDEN / "stylegan2-uncond-32.pkl"
@@ -97,6 +99,9 @@ def test_a_bad_checkpoint_is_refused_by_every_command(
         (["--samples", "nowhere"], 2, "--samples"),
         (["--image-size", "2"], 2, "--image-size"),
         (["--nonsense"], 2, "--nonsense"),
+        (["--min-psnr", "inf"], 2, "min_psnr_db"),
+        (["--budget-minutes", "inf"], 2, "budget_minutes"),
+        (["--data", "nowhere"], 3, "nowhere"),
     ],
 )
 def test_a_wrong_option_is_named(
@@ -107,6 +112,129 @@ def test_a_wrong_option_is_named(
     assert word in outcome.err
     assert "Traceback" not in outcome.err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("generate", "thesis.txt"), ("generate", "thesis.txt/sub"), ("generate", "x" * 300),
+        ("convert", "thesis.txt"), ("convert", "thesis.txt/sub"), ("convert", "x" * 300),
+        ("convert", "nowhere/out"), ("convert", "."), ("convert", "pipe"), ("convert", "checkpoint.pkl"),
+        ("convert", os.fsdecode(b"\xff")), ("optimize", "thesis.txt"), ("optimize", "x" * 300),
+    ],
+)  # fmt: skip
+def test_an_impossible_place_is_refused_and_left_alone(
+    gantune: Run, tmp_path: Path, command: str, place: str
+) -> None:
+    (tmp_path / "thesis.txt").write_text("three years of work")
+    shutil.copy(NETWORK, tmp_path / "checkpoint.pkl")
+    os.mkfifo(tmp_path / "pipe")
+    before = {path: path.stat() for path in tmp_path.rglob("*")}
+    overwrite = ["--overwrite"] if place != "thesis.txt" else []
+    outcome = gantune(command, tmp_path / "checkpoint.pkl", "--out", tmp_path / place, *overwrite)
+    assert outcome.code == 9, outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    after = {path: path.stat() for path in tmp_path.rglob("*")}
+    assert {path: (stat.st_ino, stat.st_mtime) for path, stat in after.items()} == {
+        path: (stat.st_ino, stat.st_mtime) for path, stat in before.items()
+    }
+
+
+@pytest.mark.parametrize("command", ["inspect", "optimize", "convert"])
+def test_a_name_that_is_too_long_is_no_file(gantune: Run, tmp_path: Path, command: str) -> None:
+    out = [] if command == "inspect" else ["--out", tmp_path / "out"]
+    outcome = gantune(command, "x" * 300, *out)
+    assert outcome.code == 3, outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--trunc", "nan"], "--trunc"), (["--trunc", "inf"], "--trunc"), (["--trunc", "1e308"], "--trunc"),
+        (["--seeds", "5-3"], "5-3"), (["--seeds", "9" * 5000], "0-3,7"), (["--class", "0"], "--class"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_said_before_the_folder_is_made(
+    gantune: Run, tmp_path: Path, options: list[str], word: str
+) -> None:
+    outcome = gantune("generate", NETWORK, "--out", tmp_path / "out", *options)
+    assert outcome.code == 2, outcome.err
+    assert word in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_weights_that_do_not_fit_are_refused_with_the_name_of_their_file(
+    gantune: Run, tmp_path: Path
+) -> None:
+    write_nan_weights(tmp_path / "nan.safetensors")
+    assert "nan.safetensors" in gantune("inspect", tmp_path / "nan.safetensors").err
+
+
+def test_a_reader_that_goes_away_is_no_failure() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [sys.executable, "-m", "gantune", "inspect", NETWORK, "--json"],
+        stdout=write, stderr=subprocess.PIPE, check=False, timeout=300,
+    )  # fmt: skip
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_terminal_that_lacks_a_character_is_no_failure(tmp_path: Path) -> None:
+    shutil.copy(NETWORK, tmp_path / "größe.pkl")
+    ended = subprocess.run(
+        [sys.executable, "-m", "gantune", "inspect", tmp_path / "größe.pkl"],
+        env=os.environ | {"PYTHONIOENCODING": "ascii:strict"}, capture_output=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"gr\\xf6\\xdfe.pkl" in ended.stdout
+
+
+def test_ctrl_c_ends_any_command_with_a_word(gantune: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gantune.optimizing.inspection.inspect", interrupt)
+    outcome = gantune("inspect", NETWORK)
+    assert (outcome.code, outcome.err) == (130, "gantune: Interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("threads", 0), ("batch", -1), ("rounds", 1), ("image_size", -8), ("seed", -1),
+        ("budget_minutes", -1.0), ("budget", {"min_psnr_db": -3.0}), ("budget", {"beauty": 1.0}),
+        ("data", "nowhere"), ("unknown", 1), ("source_sha256", "0" * 64), ("candidates.0.name", "../../evil"),
+        ("candidates.0.name", ""),
+    ],
+)  # fmt: skip
+def test_a_plan_edited_by_hand_is_checked_before_anything_is_made(
+    gantune: Run, tmp_path: Path, entry: str, value: object
+) -> None:
+    outcome = gantune("optimize", NETWORK, "--out", tmp_path / "run", "--dry-run", "--json")
+    plan = json.loads(outcome.out)
+    if entry.startswith("candidates."):
+        plan["candidates"][0]["name"] = value
+    else:
+        plan[entry] = value
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    outcome = gantune("optimize", NETWORK, "--out", tmp_path / "run", "--plan", tmp_path / "plan.yaml")
+    assert outcome.code == (3 if entry == "data" else 2), outcome.err
+    assert ("another file" if entry == "source_sha256" else entry.split(".")[0]) in outcome.err or (
+        str(value) in outcome.err
+    )
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.yaml"]
+
+
+def test_a_folder_or_a_device_is_no_plan(gantune: Run, tmp_path: Path) -> None:
+    for plan in (tmp_path, "/dev/zero"):
+        outcome = gantune("optimize", NETWORK, "--out", tmp_path / "run", "--plan", plan)
+        assert outcome.code == 2, outcome.err
+        assert "There is no plan" in outcome.err
 
 
 def test_a_folder_with_other_files_is_left_alone(gantune: Run, tmp_path: Path) -> None:

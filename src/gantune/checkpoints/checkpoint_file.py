@@ -23,11 +23,11 @@ class CheckpointFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.exists():
-            raise CheckpointError(f"There is no file {path}; check the path.")
-        if not path.is_file():
-            raise CheckpointError(f"{path} is not a file; give the path of a checkpoint file.")
         try:
+            if not path.exists():
+                raise CheckpointError(f"There is no file {path}; check the path.")
+            if not path.is_file():
+                raise CheckpointError(f"{path} is not a file; give the path of a checkpoint file.")
             self.size_bytes = path.stat().st_size
             with path.open("rb") as stream:
                 self.head = stream.read(HEAD_BYTES)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from gantune.checkpoints.content import CheckpointContent, NetworkContent, Role
 from gantune.checkpoints.loading import load, load_checkpoint
 from gantune.checkpoints.restore import network_config
-from gantune.checkpoints.safetensors_file import refuse_existing, write_safetensors
-from gantune.errors import QualityError
+from gantune.checkpoints.safetensors_file import refuse_place, write_safetensors
+from gantune.errors import QualityError, StorageError
 
 TOLERANCE = 1e-4
 _NUM_SAMPLES = 2
@@ -36,10 +36,15 @@ def convert(path: str | PathLike[str], out: str | PathLike[str], *, overwrite: b
     """Write the networks of the checkpoint at `path` to `out` as safetensors, and check the copy on fixed
     inputs.
 
-    Raises `CheckpointError` where `path` is refused, `StorageError` where `out` exists or cannot be written,
-    and `QualityError`, leaving `out` as it was, where the copy's generator gives other outputs.
+    Raises `CheckpointError` where `path` is refused, `StorageError` where `out` exists, is the checkpoint
+    itself or cannot be written, and `QualityError` where the copy's generator gives other outputs. What was
+    at `out` before is then still there.
     """
     original = load_checkpoint(path)
+    target = Path(out)
+    refuse_place(target, overwrite=overwrite)
+    if target.exists() and target.samefile(path):
+        raise StorageError(f"{target} is the checkpoint itself, which is not replaced; choose another name.")
     loaded: dict[Role, nn.Module | None] = {
         "generator": original.generator,
         "raw_generator": original.raw_generator,
@@ -50,23 +55,22 @@ def convert(path: str | PathLike[str], out: str | PathLike[str], *, overwrite: b
         for role, network in loaded.items()
         if network is not None
     }
-    target = Path(out)
-    refuse_existing(target, overwrite=overwrite)
     expected = _sample_outputs(original.generator)
     bound = TOLERANCE * max(1.0, float(expected.abs().max()))
-    unchecked = target.with_name(f".{target.name}.unchecked")
-    try:
-        write_safetensors(CheckpointContent(original.format, networks), unchecked, overwrite=True)
-        difference = float((_sample_outputs(load(unchecked)) - expected).abs().max())
+    differences: list[float] = []
+
+    def check(copy: Path) -> None:
+        difference = float((_sample_outputs(load(copy)) - expected).abs().max())
         if not difference <= bound:
             raise QualityError(
                 f"The converted generator differs by {difference:.3g}, more than {bound:.3g}; {target} was "
                 "not written."
             )
-        unchecked.replace(target)
-    finally:
-        unchecked.unlink(missing_ok=True)
-    return Conversion(target, original.format, tuple(networks), difference, bound)
+        differences.append(difference)
+
+    content = CheckpointContent(original.format, networks)
+    write_safetensors(content, target, overwrite=overwrite, check=check)
+    return Conversion(target, original.format, tuple(networks), differences[0], bound)
 
 
 def _sample_outputs(network: nn.Module) -> Tensor:

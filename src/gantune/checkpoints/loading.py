@@ -39,8 +39,7 @@ def load(path: str | PathLike[str]) -> nn.Module:
     It is in eval mode, float32, on the CPU, and satisfies `gantune.networks.contract.Network`. No code in the
     file is run. Raises `CheckpointError` for a file that is refused.
     """
-    content = read_content(path)
-    return restore_network(content.networks["generator"], "generator")
+    return _restore_generator(path, read_content(path))
 
 
 def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
@@ -51,7 +50,7 @@ def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
     """
     content = read_content(path)
     networks: dict[Role, nn.Module] = {
-        "generator": restore_network(content.networks["generator"], "generator"),
+        "generator": _restore_generator(path, content),
     }
     refused = dict(content.refused)
     for role in ("raw_generator", "discriminator"):
@@ -69,6 +68,13 @@ def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
         content.format,
         refused,
     )
+
+
+def _restore_generator(path: str | PathLike[str], content: CheckpointContent) -> nn.Module:
+    try:
+        return restore_network(content.networks["generator"], "generator")
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
 
 
 def read_content(path: str | PathLike[str]) -> CheckpointContent:

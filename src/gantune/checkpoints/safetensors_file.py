@@ -7,7 +7,7 @@ role stand under its name and a dot: `generator.synthesis.b4.const`.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -26,12 +26,19 @@ _MAX_HEADER_BYTES: Final = 32 * 2**20
 _METADATA_NAME: Final = "__metadata__"
 
 
-def write_safetensors(content: CheckpointContent, out: Path, *, overwrite: bool = False) -> None:
-    """Write all networks of `content` to `out`, whole or not at all.
+def write_safetensors(
+    content: CheckpointContent,
+    out: Path,
+    *,
+    overwrite: bool = False,
+    check: Callable[[Path], None] = lambda _: None,
+) -> None:
+    """Write all networks of `content` to `out`, whole or not at all; `check` sees the file before it has its
+    name, and stops it by raising.
 
     Raises `StorageError` when `out` is there and `overwrite` is not given, or when it cannot be written.
     """
-    refuse_existing(out, overwrite=overwrite)
+    refuse_place(out, overwrite=overwrite)
     described = {
         "format_version": FORMAT_VERSION,
         "source_format": content.format,
@@ -46,31 +53,46 @@ def write_safetensors(content: CheckpointContent, out: Path, *, overwrite: bool 
         for name, tensor in network.state.items()
     }
     data = save(tensors, metadata={_KEY: json.dumps(described, allow_nan=False)})
-    _write_whole(data, out)
+    _write_whole(data, out, check)
 
 
-def refuse_existing(out: Path, *, overwrite: bool) -> None:
-    """Raise `StorageError` when `out` is there and `overwrite` is not given."""
-    if out.exists() and not overwrite:
-        raise StorageError(f"{out} is already there; choose another name or give --overwrite.")
-
-
-def _write_whole(data: bytes, out: Path) -> None:
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+def refuse_place(out: Path, *, overwrite: bool) -> None:
+    """Raise `StorageError` where `out` is there and may not be replaced, or is no place for a file."""
     try:
-        with partial.open("xb") as stream:
+        is_there = out.exists()
+    except OSError as error:
+        raise StorageError(f"{out} cannot be written ({error.strerror}); choose another name.") from error
+    if is_there and not out.is_file():
+        raise StorageError(f"{out} is not a file, so it is not replaced; choose another name.")
+    if is_there and not overwrite:
+        raise StorageError(f"{out} is already there; choose another name or give --overwrite.")
+    try:
+        str(out).encode()
+    except UnicodeEncodeError:
+        raise StorageError(
+            f"{out} is not UTF-8, which safetensors files need to be read; choose another name."
+        ) from None
+
+
+def _write_whole(data: bytes, out: Path, check: Callable[[Path], None]) -> None:
+    partial = out.with_name(f".{os.getpid()}.partial")
+    try:
+        stream = partial.open("xb")
+    except OSError as error:
+        raise StorageError(f"{out} could not be written ({error.strerror}).") from error
+    try:
+        with stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+        check(partial)
         os.replace(partial, out)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise StorageError(
             f"{out} could not be written ({error.strerror}); nothing is left of it."
         ) from error
-    except KeyboardInterrupt:
+    finally:
         partial.unlink(missing_ok=True)
-        raise
 
 
 def _read_header(file: CheckpointFile) -> Mapping[str, object] | None:

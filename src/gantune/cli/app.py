@@ -1,10 +1,13 @@
 """The command line as a whole: the catalogue of commands, and exit codes instead of tracebacks."""
 
 import errno
+import functools
+import io
 import logging
 import os
 import sys
 from collections.abc import Callable
+from typing import ParamSpec
 
 import typer
 
@@ -37,7 +40,12 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     report,
 )
 
-_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
+_FULL_OR_FORBIDDEN = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
+# Something is in the way of a path, or its name is too long.
+_IMPOSSIBLE_PLACE = {
+    errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR,
+}  # fmt: skip
+_Options = ParamSpec("_Options")
 
 
 def build_app() -> typer.Typer:
@@ -52,8 +60,26 @@ def build_app() -> typer.Typer:
     )
     app.callback()(_show_version)
     for command in COMMANDS:
-        app.command()(command)
+        app.command()(_guard(command))
     return app
+
+
+def _guard(command: Callable[_Options, None]) -> Callable[_Options, None]:
+    """Answer Ctrl-C and a reader that went away (`| head`), which typer would answer without a word."""
+
+    @functools.wraps(command)
+    def run(*args: _Options.args, **kwargs: _Options.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise InterruptedRunError("Interrupted.") from None
+        except BrokenPipeError:
+            # Nothing is wrong, and nothing more can be said; Python flushes once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+
+    return run
 
 
 def _print_version(is_asked: bool) -> None:
@@ -74,6 +100,10 @@ def _show_version(
 
 def main() -> None:
     """Run the command line; every failure a user can cause ends in one sentence and its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A path that is not UTF-8, or a terminal that knows no "×", must not stop a command at its end.
+            stream.reconfigure(errors="backslashreplace")
     logging.basicConfig(level=logging.WARNING, format="gantune: %(message)s", stream=sys.stderr)
     try:
         build_app()()
@@ -81,16 +111,15 @@ def main() -> None:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         _fail("Interrupted.", InterruptedRunError.exit_code)
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing is wrong, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except OSError as error:
-        if error.errno not in _UNWRITABLE:
+        if error.errno not in _FULL_OR_FORBIDDEN | _IMPOSSIBLE_PLACE:
             raise
-        place = f" at {error.filename}" if error.filename else ""
+        place = error.filename2 or error.filename
+        if error.errno in _IMPOSSIBLE_PLACE:
+            _fail(f"{place} cannot be used: {error.strerror}. Name another.", StorageError.exit_code)
         _fail(
-            f"Could not write{place}: {error.strerror}. Free space or name another --out.",
+            f"Could not write{f' at {place}' if place else ''}: {error.strerror}. Free space or name another "
+            "--out.",
             StorageError.exit_code,
         )
 

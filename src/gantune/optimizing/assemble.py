@@ -1,13 +1,13 @@
 """Put what a run found into its candidates and its report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 
 from gantune.checkpoints import Checkpoint
-from gantune.errors import ScriptError
+from gantune.errors import ScriptError, UsageError
 from gantune.machine import TUNED_ALLOCATOR, describe_machine
 from gantune.networks.contract import Network
 from gantune.optimizing.build import BuildResult
@@ -144,7 +144,14 @@ def _saving(plan: Plan, build: BuildResult, measured: Measurement, tuned: Timing
 
 
 def read_budget(plan: Plan) -> Budget:
-    """Turn a plan's bounds back into a budget; a bound the plan does not name is none."""
+    """Turn a plan's bounds back into a budget; a bound the plan does not name is none.
+
+    Raises `UsageError` for a bound that a budget does not have.
+    """
+    known = [field.name for field in fields(Budget)]
+    for name in plan.budget:
+        if name not in known:
+            raise UsageError(f"The plan's budget bounds {name!r}; a budget has: {', '.join(known)}.")
     bounds = {"min_psnr_db": None} | plan.budget
     return Budget(**bounds)  # type: ignore[arg-type]
 

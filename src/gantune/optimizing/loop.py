@@ -19,6 +19,7 @@ from gantune.optimizing.refine import Workshop, refine
 from gantune.optimizing.run_folder import RunFolder, write_plan, write_text
 from gantune.optimizing.verify import Verification, verify_best
 from gantune.optimizing.workbench import Workbench
+from gantune.quality.image_sources import PictureFiles
 from gantune.records.candidate import Candidate
 from gantune.records.measurement import Comparison
 from gantune.records.plan import Plan, PlannedCandidate
@@ -64,6 +65,10 @@ def run_plan(
     if all(candidate.is_skipped for candidate in plan.candidates):
         raise UnavailableError(_word_nothing_to_try(plan))
     checkpoint = load_checkpoint(path)
+    # What would stop the run is said before its folder is made, not after minutes of building.
+    read_budget(plan)
+    if plan.data is not None:
+        PictureFiles(Path(plan.data))
     folder = RunFolder(out, plan, overwrite=overwrite)
     try:
         return _Run(path, checkpoint, plan, folder, on_progress).carry_out()

@@ -57,8 +57,10 @@ class OptimizeOptions:
         for name, number, least in smallest:
             if number is not None and number < least:
                 raise UsageError(f"{name} is {number}; it must be at least {least:g}.")
-        if self.budget_minutes is not None and not self.budget_minutes > 0:
-            raise UsageError(f"budget_minutes is {self.budget_minutes:g}; it must be above 0.")
+        if self.budget_minutes is not None and not 0 < self.budget_minutes < float("inf"):
+            raise UsageError(
+                f"budget_minutes is {self.budget_minutes:g}; it must be above 0. Leave it out for no end."
+            )
 
     @property
     def batch_size(self) -> int:

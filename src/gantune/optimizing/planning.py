@@ -11,6 +11,7 @@ from gantune.optimizing.options import OptimizeOptions
 from gantune.optimizing.planner import decide_plan
 from gantune.optimizing.samples import draw_test_inputs
 from gantune.optimizing.situation import Situation
+from gantune.quality.image_sources import PictureFiles
 from gantune.records.plan import Plan
 
 
@@ -23,6 +24,8 @@ def make_plan(path: Path, options: OptimizeOptions) -> Plan:
     draw_test_inputs(
         network.inputs, seed=options.seed, samples=options.samples, image_size=options.image_size
     )
+    if options.data is not None:
+        PictureFiles(options.data)
     num_parameters, macs = count_network(network, image_size=options.image_size)
     situation = Situation(
         family=network.family,

@@ -8,10 +8,11 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from gantune.errors import StorageError, UsageError
+from gantune.errors import StorageError, UsageError, first_line
 from gantune.records.plan import Plan
 
 _STATE = ".state"
+_MAX_PLAN_BYTES = 4 * 2**20
 Record = TypeVar("Record", bound=BaseModel)
 
 
@@ -103,11 +104,19 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan; raise `UsageError` where the file is missing or is no plan."""
+    """Read a plan; raise `UsageError`, naming the first wrong entry, where the file is missing or no plan."""
+    if not path.is_file():
+        raise UsageError(f"There is no plan at {path}. Name a plan.yaml that a run wrote.")
     try:
+        if path.stat().st_size > _MAX_PLAN_BYTES:
+            raise UsageError(f"{path} is no plan (it is larger than any). Name a plan.yaml that a run wrote.")
         return Plan.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise UsageError(f"There is no plan at {path}. Name a plan.yaml that a run wrote.") from None
-    except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-        first_line = str(error).splitlines()[0]
-        raise UsageError(f"{path} is no plan ({first_line}). Name a plan.yaml that a run wrote.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the document"
+        reason = f"{place}: {first['msg']}"
+    except OSError as error:
+        reason = f"it cannot be read: {error.strerror}"
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        reason = first_line(error)
+    raise UsageError(f"{path} is no plan ({reason}). Name a plan.yaml that a run wrote.")

@@ -30,9 +30,10 @@ class Budget:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < float("inf"):
                 raise UsageError(
-                    f"The budget {field.name} is {value}; it must be above 0. Leave it out for no bound."
+                    f"The budget {field.name} is {value}; it must be above 0 and finite. Leave it out for "
+                    "no bound."
                 )
 
     def as_record(self) -> dict[str, float]:

@@ -1,11 +1,14 @@
 """What is done to a network, step by step, in an order that can be replayed."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 StepKind = Literal["transform", "quantize", "export", "engine", "environment"]
 Goal = Literal["latency", "throughput", "memory", "size"]
+# A candidate's name is also the name of its folder, so a plan from elsewhere must not point out of the run.
+CandidateName = Annotated[str, Field(pattern=r"^[^/\\.\x00-\x1f][^/\\\x00-\x1f]*$", max_length=150)]
+Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Step(BaseModel):
@@ -23,7 +26,7 @@ class PlannedCandidate(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str
+    name: CandidateName
     engine: str
     precision: Literal["fp32", "bf16", "fp16", "int8"]
     steps: tuple[Step, ...]
@@ -58,19 +61,27 @@ class Plan(BaseModel):
     family: str
     target: str
     goal: Goal
-    seed: int
-    batch: int
-    threads: int
-    image_size: int
+    seed: int = Field(ge=0)
+    batch: int = Field(ge=1)
+    threads: int = Field(ge=1)
+    image_size: int = Field(ge=8)
     float32_bytes: int = 0
-    rounds: int
+    rounds: int = Field(ge=3)
     precision: str
-    budget: dict[str, float]
+    budget: dict[str, Bound]
     image_error: Literal["range", "snr"] = "range"
     samples: str | None = None
-    budget_minutes: float | None = None
+    budget_minutes: Bound | None = None
     data: str | None = None
-    num_images: int = 10_000
+    num_images: int = Field(default=10_000, ge=2)
     branch: str = ""
     decisions: tuple[Decision, ...] = ()
     candidates: tuple[PlannedCandidate, ...]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> "Plan":
+        names = [candidate.name for candidate in self.candidates]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"candidates with the same name: {', '.join(twice)}")
+        return self

@@ -1,5 +1,6 @@
 """Pictures from anything that runs: one a seed, or one an input picture."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,9 @@ from gantune.runtime.images import list_images, read_image, to_pixels, write_png
 from gantune.runtime.sampling import Array, draw_inputs
 
 MAX_SEEDS = 100_000
+MAX_TRUNCATION = 1000
+_MAX_DIGITS = 20
+_MAX_SHOWN = 80
 
 
 class RunnableNetwork(Protocol):
@@ -51,15 +55,21 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise UsageError(f"The seeds {text!r} are not numbers and ranges. Write them as 0-3,7.")
+        if not _is_number(first) or (dash and not _is_number(last)):
+            raise UsageError(
+                f"The seeds {text[:_MAX_SHOWN]!r} are not numbers and ranges. Write them as 0-3,7."
+            )
         low, high = int(first), int(last) if dash else int(first)
         if high < low or high - low + len(seeds) >= MAX_SEEDS:
             raise UsageError(
                 f"The seed range {part!r} is empty or longer than {MAX_SEEDS:,}. Write it as 0-3."
             )
         seeds.extend(range(low, high + 1))
-    return tuple(seeds)
+    return tuple(dict.fromkeys(seeds))
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def generate_images(
@@ -75,9 +85,9 @@ def generate_images(
     """
     jobs = list(_list_jobs(network.inputs, options))
     choices = _choose(network.inputs, options)
-    out.mkdir(parents=True, exist_ok=True)
     targets = [out / f"{name}.png" for name, _ in jobs]
     _refuse_existing(targets, overwrite=options.overwrite)
+    out.mkdir(parents=True, exist_ok=True)
     for target, (name, draw) in zip(targets, jobs, strict=True):
         on_progress(f"generating {name}")
         image = network(**(draw() | choices))[0]
@@ -118,6 +128,11 @@ def _choose(inputs: Sequence[InputSpec], options: GenerateOptions) -> dict[str, 
         chosen[label.name] = _as_class(label, options.label)
     if options.truncation_psi is not None:
         psi = _require(kinds, "scalar", "--trunc")
+        if not abs(options.truncation_psi) <= MAX_TRUNCATION:
+            raise UsageError(
+                f"--trunc is {options.truncation_psi:g}; it must be a number from -{MAX_TRUNCATION} to "
+                f"{MAX_TRUNCATION}, and 1 is no truncation."
+            )
         chosen[psi.name] = np.asarray(options.truncation_psi, dtype=np.float32)
     return chosen
 
@@ -142,6 +157,9 @@ def _as_class(spec: InputSpec, label: int) -> Array:
 
 
 def _refuse_existing(targets: Sequence[Path], *, overwrite: bool) -> None:
+    twice = [target.name for target, times in Counter(targets).items() if times > 1]
+    if twice:
+        raise UsageError(f"Two of the pictures would both become {twice[0]}. Give them names that differ.")
     present = next((target for target in targets if target.exists()), None)
     if present is not None and not overwrite:
         raise StorageError(f"{present} exists already. Name another --out, or add --overwrite to replace it.")
