@@ -7,7 +7,7 @@ import torch
 
 import gantune.runtime
 from gantune import transforms
-from gantune.backends import BuildOptions, aotinductor, find_backend
+from gantune.backends import BuildOptions, find_backend
 from gantune.errors import CheckpointError, UnavailableError, UnsupportedError
 from transform_samples import EXACT, prepare, relative_error
 
@@ -30,7 +30,7 @@ def test_a_package_gives_the_networks_image_at_any_batch_and_names_its_precision
 def test_without_a_compiler_it_is_unavailable_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aotinductor.shutil, "which", lambda _: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UnavailableError, match=r"needs a C\+\+ compiler"):
         find_backend("aotinductor").build(prepare("srvgg"), tmp_path / "a", BuildOptions())
     assert not (tmp_path / "a").exists()
