@@ -15,9 +15,9 @@ DEVICES = {
     "A100": ("80", "108", "166912"),
     "RTX 3090": ("86", "82", "101376"),
 }
-# The gradient of the layer that rises four times (24 taps) spills 1.2 to 1.4 KB a thread in the tile that an H100
-# has the memory for. Tiles of half the size spill nothing, but use 3 of 32 samples an axis instead of 11 of 64;
-# which is faster is for a GPU to say.
+# The gradient of the layer that rises four times (24 taps) spills 1.2 to 1.4 KB a thread in the tile that an
+# H100 has the memory for. Tiles of half the size spill nothing, but use 3 of 32 samples an axis instead of 11
+# of 64; which is faster is for a GPU to say.
 OPEN = pytest.mark.xfail(strict=True, reason="gradients of 24 taps spill registers in an H100's tiles")
 RUNS = [
     pytest.param("H100", "float32", marks=OPEN),
