@@ -31,6 +31,6 @@ def test_the_text_is_plain(report: Report) -> None:
 
 def test_a_plan_names_what_is_tried_and_what_is_not(report: Report) -> None:
     lines = plan_text(report.plan).splitlines()
-    assert lines[0].endswith("stylegan2 for cpu, goal latency, budget min psnr db 40")
+    assert lines[0].endswith("stylegan2 for cpu, goal latency, budget min psnr db 40, max latency ms 400")
     assert [line[:4] for line in lines[3:]] == ["try "] * 7 + ["skip"]
     assert lines[-1].endswith("This CPU has no FP16 arithmetic: half precision would be emulated.")
