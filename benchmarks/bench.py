@@ -136,6 +136,7 @@ def build_entries(
     situation = Situation(
         family=network.family, target="cpu", goal="latency", precision="any",
         instruction_sets=tuple(describe_machine().instruction_sets),
+        engines=tuple(backend.name for backend in BACKENDS if backend.is_available()),
     )  # fmt: skip
     entries = []
     for planned in plan_candidates(situation, BACKENDS):
