@@ -16,6 +16,7 @@ from gantune.measuring.subject import (
     as_is_baseline,
     tuned_baseline,
 )
+from gantune.records.fallback import FormFallback
 from gantune.records.measurement import Comparison
 
 OPTIONS = ComparisonOptions(num_rounds=4, min_visit_ms=1, throughput_batch_sizes=(1, 4))
@@ -25,6 +26,9 @@ OPTIONS = ComparisonOptions(num_rounds=4, min_visit_ms=1, throughput_batch_sizes
 def source(tmp_path: Path) -> ArtifactSource:
     write_onnx_artifact(tmp_path)
     return ArtifactSource(directory=tmp_path)
+
+
+SLOWER = FormFallback(operation="bias_act", wanted="native", used="portable", reason="not built")
 
 
 class ScriptedWorker:
@@ -60,7 +64,8 @@ class ScriptedWorker:
         return [float(self.name[1:]) * factor] * num_calls, [0.0] * num_calls
 
     def facts(self) -> dict[str, object]:
-        return {"peak_bytes": 1, "live_bytes": None, "allocator": "glibc", "precision_used": "fp32"}
+        facts = {"peak_bytes": 1, "live_bytes": None, "allocator": "glibc", "precision_used": "fp32"}
+        return facts | {"fallbacks": [SLOWER.model_dump()] if self.name == "x9" else []}
 
 
 def compare_scripted(
@@ -114,6 +119,8 @@ def test_a_hopeless_subject_is_stopped_and_keeps_what_it_showed(monkeypatch: pyt
     assert compared.stopped == {"x9": "too slow"}
     stopped = compared.result("x9")
     assert stopped.status == "measured"
+    assert stopped.fallbacks == (SLOWER,)
+    assert compared.result("x3").fallbacks == ()
     assert stopped.measured is not None
     assert stopped.measured.latency_ms.n == 2
     assert ScriptedWorker.closed == ["x9"]

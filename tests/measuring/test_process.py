@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from artifact_samples import expected_image, write_onnx_artifact
+from gantune.measuring.comparison import ComparisonOptions, compare_subjects
 from gantune.measuring.process import WorkerError, WorkerProcess, run_subject
 from gantune.measuring.subject import ArtifactSource, FamilySource, Subject
+from network_samples import SMALL_GENERATORS
 
 Z = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
 
@@ -51,6 +53,7 @@ def test_a_worker_reports_times_faults_and_memory(subject: Subject) -> None:
     assert 2**24 < int(str(facts["peak_bytes"])) < 2**30
     assert facts["precision_used"] == "fp32"
     assert facts["live_bytes"] is None
+    assert facts["fallbacks"] == []
 
 
 def test_an_artifact_is_measured_without_torch(subject: Subject, tmp_path: Path) -> None:
@@ -167,3 +170,30 @@ def test_a_network_with_random_weights_is_the_one_its_seed_draws() -> None:
         np.testing.assert_allclose(worker.output(), expected, atol=1e-5)
         num_parameters = sum(parameter.numel() for parameter in network.parameters())
         assert int(str(worker.facts()["live_bytes"])) >= 4 * num_parameters
+
+
+# What a worker's Python runs first: the kernels do not load in it.
+WITHOUT_KERNELS = """
+import ctypes
+load = ctypes.CDLL
+def refuse_kernels(name, *rest, **keywords):
+    if "libgantune_kernels" in str(name):
+        raise OSError("planted")
+    return load(name, *rest, **keywords)
+ctypes.CDLL = refuse_kernels
+"""
+
+
+@pytest.mark.slow
+def test_a_slower_form_that_ran_in_a_worker_is_told_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_KERNELS)
+    paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    source = FamilySource(
+        family="stylegan2", config=dict(SMALL_GENERATORS["stylegan2"]), implementation="auto"
+    )
+    subject = Subject(name="slower", source=source, threads=1, environment={"PYTHONPATH": paths})
+    options = ComparisonOptions(num_rounds=1, num_warmup=1, min_visit_ms=1e-9, baselines=())
+    fallbacks = compare_subjects([subject], options).result("slower").fallbacks
+    assert {found.operation for found in fallbacks} >= {"upfirdn2d", "modulated_conv2d"}
+    assert {(found.wanted, found.used) for found in fallbacks} == {("native", "portable")}
+    assert {found.reason for found in fallbacks} == {"the C++ kernels do not load: planted"}

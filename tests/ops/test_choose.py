@@ -128,3 +128,13 @@ def test_a_compiled_function_follows_the_choice() -> None:
     with use_implementation("reference"):
         assert compiled(X).item() == 1
     assert compiled(X).item() == 3
+
+
+def test_a_block_collects_what_the_process_has_met_before() -> None:
+    subject = operation(replace(NATIVE, missing="no library was built"))
+    chosen(subject)
+    with choose.collect_fallbacks():
+        assert choose.fallbacks() == ()
+        chosen(subject)
+        inside = choose.fallbacks()
+    assert inside == choose.fallbacks() == (Fallback("add", "native", "portable", "no library was built"),)

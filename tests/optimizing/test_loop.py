@@ -17,13 +17,16 @@ from gantune.optimizing.run_folder import read_plan
 from gantune.optimizing.trial import QualityResult
 from gantune.optimizing.verify import Verification
 from gantune.records.candidate import ImageQuality, Interval, Latency, Measurement
+from gantune.records.fallback import FormFallback
 from gantune.records.measurement import Comparison, SubjectResult
-from gantune.records.report import LayerTime
+from gantune.records.report import LayerTime, Report
 from network_samples import SMALL_GENERATORS
 
 QUALITY = ImageQuality(
     psnr_db=50, snr_db=50, identical=False, ssim=0.99, max_abs=0.01, is_exact=False, spectrum_db=0.1
 )
+
+SLOWER = FormFallback(operation="upfirdn2d", wanted="native", used="portable", reason="it was not built")
 
 
 @pytest.fixture
@@ -54,7 +57,8 @@ class MadeUp:
         name = str(getattr(planned, "name", ""))
         self.built.append(name)
         write_onnx_artifact(folder)
-        return BuildResult(name=name, status="built", size_bytes=10)
+        fallbacks = (SLOWER,) if name.startswith("torch") else ()
+        return BuildResult(name=name, status="built", size_bytes=10, fallbacks=fallbacks)
 
     def judge(
         self, subject: object, arrays: object, expected: object, output: object, keep: Path
@@ -72,7 +76,13 @@ class MadeUp:
         baselines = [name for name in getattr(options, "baselines", ()) if name in times]
         return Comparison(
             results=tuple(
-                SubjectResult(name=name, status="measured", batch_size=1, measured=measured(ms))
+                SubjectResult(
+                    name=name,
+                    status="measured",
+                    batch_size=1,
+                    measured=measured(ms),
+                    fallbacks=(SLOWER,) if name == "openvino-fp32" else (),
+                )
                 for name, ms in times.items()
             ),
             speedups={
@@ -113,6 +123,17 @@ def test_a_kept_change_becomes_the_artifact_and_the_plan_remembers_it(
     assert "torch-fp32" in search.stopped
     names = [line.name for line in read_plan(tmp_path / "run" / "plan.yaml").candidates]
     assert "openvino-fp32+half-threads" in names
+
+
+def test_a_slower_form_is_reported_once_with_all_that_took_it(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    MadeUp(monkeypatch, {"openvino-fp32": 5.0})
+    out = run_plan(network, make_plan(network, options()), tmp_path / "run").out
+    (told,) = Report.model_validate_json((out / "report.json").read_text()).fallbacks
+    assert {"torch-fp32", "openvino-fp32"} <= set(told.subjects)
+    assert told.model_copy(update={"subjects": ()}) == SLOWER
+    assert (out / "report.html").read_text().count("upfirdn2d ran in its portable form") == 1
 
 
 def test_a_change_that_was_undone_is_never_the_best(

@@ -12,12 +12,18 @@ from gantune.measuring import CheckpointSource, Subject
 from gantune.networks.catalogue import build_network
 from gantune.profiling.capture import capture_calls
 from gantune.profiling.layer_profile import place_on_roofline, profile_layers
-from gantune.profiling.network_profile import NetworkProfileOptions, bound_by_roofline, with_measured_gains
+from gantune.profiling.network_profile import (
+    NetworkProfileOptions,
+    bound_by_roofline,
+    warn_of_fallbacks,
+    with_measured_gains,
+)
 from gantune.profiling.remedies import Remedy, Trial, list_remedies
 from gantune.profiling.run import profile_checkpoint
 from gantune.profiling.scene import see
 from gantune.records.candidate import Interval
-from gantune.records.measurement import Comparison
+from gantune.records.fallback import FormFallback
+from gantune.records.measurement import Comparison, SubjectResult
 from gantune.records.profile import Evidence, ExpectedGain, Finding, LayerProfile, Roofline
 
 ROOFLINE = Roofline(convolution_gflops=100, copy_gb_s=10, threads=1)
@@ -162,3 +168,15 @@ def test_a_checkpoint_s_profile_is_whole(tmp_path: Path) -> None:
         "trace.json.gz",
         "tensorboard",
     }
+
+
+def test_a_slower_form_of_a_remedy_is_a_warning_with_its_reason() -> None:
+    fallback = FormFallback(operation="bias_act", wanted="native", used="portable", reason="not built")
+    results = tuple(
+        SubjectResult(name=name, status="measured", batch_size=1, fallbacks=found)
+        for name, found in (("as_is", ()), ("operations", (fallback,)))
+    )
+    comparison = Comparison(results=results, speedups={}, num_rounds=1, is_complete=True)
+    assert warn_of_fallbacks(Trial(comparison, ())) == (
+        "bias_act ran in its portable form instead of native in operations: not built",
+    )

@@ -1,7 +1,8 @@
 """The terminal summary names the gain against both baselines, each candidate and its reason."""
 
+from gantune.records.fallback import FormFallback
 from gantune.records.report import Report
-from gantune.reporting import plan_text, report_text
+from gantune.reporting import plan_text, render_page, report_text
 
 
 def test_the_gain_is_stated_against_both_baselines(report: Report) -> None:
@@ -23,6 +24,17 @@ def test_nothing_kept_ends_with_the_verdict(unfinished_report: Report) -> None:
     text = report_text(unfinished_report)
     assert "best:" not in text
     assert text.splitlines()[-1] == unfinished_report.verdict
+
+
+def test_a_slower_form_is_told_with_its_reason(report: Report) -> None:
+    fallback = FormFallback(
+        operation="bias_act", wanted="native", used="portable", reason="not built", subjects=("a", "b")
+    )
+    told = report.model_copy(update={"fallbacks": (fallback,)})
+    expected = "bias_act ran in its portable form instead of native in a, b: not built"
+    assert report_text(told).splitlines().count(f"slower form: {expected}") == 1
+    assert render_page(told, []).count(f"Slower form: {expected}.") == 1
+    assert "lower form" not in report_text(report) + render_page(report, [])
 
 
 def test_the_text_is_plain(report: Report) -> None:

@@ -9,6 +9,7 @@ from gantune.backends.program_file import build_program_artifact
 from gantune.backends.steps import fused_steps, program_steps
 from gantune.networks.contract import Network
 from gantune.ops import styled_convolution
+from gantune.ops.choose import Fallback, record_fallback
 from gantune.records.artifact import Artifact
 
 # No 3×3 convolution of stride 1, so nothing for the native convolution to compute.
@@ -16,7 +17,10 @@ UNFUSED_FAMILIES = frozenset({"dcgan"})
 
 
 def build(network: Network | nn.Module, out_dir: Path, options: BuildOptions) -> Artifact:
-    """Build an artifact that torch runs as it stands."""
+    """Build an artifact that torch runs as it stands; where the kernels are missing, that is recorded."""
+    missing = styled_convolution.missing()
+    if missing is not None and getattr(network, "family", "") not in UNFUSED_FAMILIES:
+        record_fallback(Fallback("styled_convolution", "native", "portable", missing))
     return build_program_artifact(network, out_dir, options, engine="torch")
 
 

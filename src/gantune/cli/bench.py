@@ -27,7 +27,9 @@ def bench(
     """Time checkpoints and artifacts, each in its own process, in interleaved rounds."""
     from gantune.machine import describe_machine
     from gantune.measuring import ComparisonOptions, compare_subjects
+    from gantune.measuring.form_fallbacks import gather_fallbacks
     from gantune.measuring.named import name_subjects
+    from gantune.reporting.fallback_text import fallback_text
 
     named = name_subjects(
         subjects, threads=threads or describe_machine().num_cores, tune_allocator=tune_allocator
@@ -64,3 +66,5 @@ def bench(
             )
         )
     print_rows(("subject", "p50 ms", "p90 ms", "speedup", "peak MiB", "precision"), rows)
+    for fallback in gather_fallbacks((result.name, result.fallbacks) for result in comparison.results):
+        print(f"slower form: {fallback_text(fallback)}")

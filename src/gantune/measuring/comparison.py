@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from gantune.errors import UsageError
 from gantune.measuring.bootstrap import bootstrap_median
@@ -17,8 +18,10 @@ from gantune.measuring.latency import Deadline, summarize_durations
 from gantune.measuring.process import WorkerError, WorkerProcess
 from gantune.measuring.subject import Subject
 from gantune.records.candidate import Interval, Measurement, Throughput
+from gantune.records.fallback import FormFallback
 from gantune.records.measurement import Comparison, SubjectResult
 
+_FALLBACKS = TypeAdapter(tuple[FormFallback, ...])
 _MAX_CALLS_A_VISIT = 200
 
 
@@ -191,7 +194,8 @@ def _result(visit: _Visit, options: ComparisonOptions) -> SubjectResult:
         first_call_ms=visit.first_call_ms,
     )
     found = {name: str(visit.facts[name]) for name in ("allocator", "precision_used")}
-    return result.model_copy(update={"measured": measured, **found})
+    fallbacks = _FALLBACKS.validate_python(visit.facts["fallbacks"])
+    return result.model_copy(update={"measured": measured, "fallbacks": fallbacks, **found})
 
 
 def _speedups(visits: list[_Visit], baselines: Sequence[str]) -> dict[str, dict[str, Interval]]:

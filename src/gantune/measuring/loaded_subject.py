@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gantune.measuring.form_fallbacks import read_fallbacks
 from gantune.measuring.subject import ArtifactSource, CheckpointSource, FamilySource, Subject
+from gantune.records.fallback import FormFallback
 from gantune.records.interface import InputSpec
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ class LoadedSubject(Protocol):
         """Count the bytes of tensors alive in this process, None where torch holds none."""
         ...
 
+    def list_fallbacks(self) -> tuple[FormFallback, ...]:
+        """List the slower forms of gantune's operations that ran so far."""
+        ...
+
 
 def open_subject(subject: Subject) -> LoadedSubject:
     """Load the subject's artifact or network."""
@@ -53,6 +59,7 @@ class _Artifact:
 
         self._loaded = runtime.load(source.directory, threads=threads, tune_allocator=source.tune_allocator)
         self.inputs = self._loaded.inputs
+        self._is_torch = self._loaded.artifact.engine in ("torch", "torch_compile")
         tuning = self._loaded.allocator
         self.allocator = f"glibc ({tuning.reason})" if tuning.is_applied else None
 
@@ -66,8 +73,10 @@ class _Artifact:
         return self._loaded.precision_used
 
     def count_live_bytes(self) -> int | None:
-        is_torch = self._loaded.artifact.engine in ("torch", "torch_compile")
-        return _count_tensor_bytes() if is_torch else None
+        return _count_tensor_bytes() if self._is_torch else None
+
+    def list_fallbacks(self) -> tuple[FormFallback, ...]:
+        return read_fallbacks() if self._is_torch else ()
 
 
 class _Network:
@@ -107,6 +116,9 @@ class _Network:
 
     def count_live_bytes(self) -> int | None:
         return _count_tensor_bytes()
+
+    def list_fallbacks(self) -> tuple[FormFallback, ...]:
+        return read_fallbacks()
 
 
 def _build(source: CheckpointSource | FamilySource) -> "nn.Module":

@@ -90,7 +90,7 @@ class WorkerProcess:
         return array
 
     def facts(self) -> dict[str, object]:
-        """Return `peak_bytes`, `live_bytes`, `allocator` and `precision_used`."""
+        """Return `peak_bytes`, `live_bytes`, `allocator`, `precision_used` and `fallbacks`."""
         return self._ask({"command": "facts"})
 
     def close(self) -> None:

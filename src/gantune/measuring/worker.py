@@ -72,11 +72,12 @@ class Worker:
         return {"shape": list(array.shape)}
 
     def facts(self, _message: Message) -> Message:
-        """Answer memory, allocator and precision, in this order: reading the precision takes memory."""
+        """Answer memory, allocator, precision and fallbacks, memory first: reading the others takes some."""
         loaded = self._require_loaded()
         facts: Message = {"peak_bytes": read_peak_bytes(), "live_bytes": loaded.count_live_bytes()}
         facts["allocator"] = loaded.allocator or find_allocator()
         facts["precision_used"] = loaded.read_precision()
+        facts["fallbacks"] = [fallback.model_dump() for fallback in loaded.list_fallbacks()]
         return facts
 
     def _require_loaded(self) -> LoadedSubject:

@@ -172,6 +172,32 @@ def fallbacks() -> tuple[Fallback, ...]:
     return tuple(_fallbacks)
 
 
+@contextmanager
+def collect_fallbacks() -> Iterator[None]:
+    """Let `fallbacks()` list those of the `with` block alone, though this process has met them before."""
+    global _fallbacks
+    outer, _fallbacks = _fallbacks, {}
+    try:
+        yield
+    finally:
+        outer.update(_fallbacks)
+        _fallbacks = outer
+
+
+def record_fallback(fallback: Fallback) -> None:
+    """Record that a slower form runs, and say so in the log where its reason is new."""
+    _fallbacks.setdefault(fallback)
+    if fallback.reason not in _logged_reasons:
+        _logged_reasons.add(fallback.reason)
+        _logger.warning(
+            "%s: the %s form runs instead of %s: %s",
+            fallback.operation,
+            fallback.used,
+            fallback.wanted,
+            fallback.reason,
+        )
+
+
 def check_form_name(name: str) -> None:
     """Raise UsageError unless `name` is the name of a form."""
     if name not in FORM_NAMES:
@@ -187,7 +213,4 @@ def _record_fallbacks(operation: str, skipped: list[tuple[str, str]], used: str)
     if torch.compiler.is_compiling():
         return
     for wanted, reason in skipped:
-        _fallbacks.setdefault(Fallback(operation, wanted, used, reason))
-        if reason not in _logged_reasons:
-            _logged_reasons.add(reason)
-            _logger.warning("%s: the %s form runs instead of %s: %s", operation, used, wanted, reason)
+        record_fallback(Fallback(operation, wanted, used, reason))

@@ -20,6 +20,7 @@ from gantune.quality.frequency_bands import band_losses
 from gantune.quality.gate import Budget, find_image_violations
 from gantune.quality.spectrum import spectrum_curve
 from gantune.records.candidate import Baseline, Candidate, Interval, Measurement
+from gantune.records.fallback import FormFallback
 from gantune.records.measurement import Comparison, SubjectResult
 from gantune.records.plan import Plan, PlannedCandidate
 from gantune.records.report import Report, SpectrumCurve
@@ -45,6 +46,7 @@ class Evidence:
     verification: Verification
     command: str
     search: Search
+    fallbacks: tuple[FormFallback, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ def assemble_report(evidence: Evidence) -> Report:
         search=evidence.search,
         bands=_bands(evidence, value_range=network.output.value_range),
         energy=evidence.verification.energy,
+        fallbacks=evidence.fallbacks,
     )
     return report.model_copy(update={"checklist": fill_checklist(report)})
 

@@ -12,7 +12,10 @@ from torch import Tensor, nn
 from gantune import transforms
 from gantune.backends import BuildOptions, find_backend
 from gantune.errors import GantuneError, StorageError, UsageError
+from gantune.measuring.form_fallbacks import read_fallbacks
+from gantune.ops.choose import collect_fallbacks
 from gantune.records.artifact import ArtifactEnvironment
+from gantune.records.fallback import FormFallback
 from gantune.records.plan import PlannedCandidate, Step
 from gantune.runtime import read_artifact, write_artifact
 from gantune.transforms.quantize import EngineName, QuantizeOptions, calibrate, quantize
@@ -23,7 +26,10 @@ DrawCalibration: TypeAlias = Callable[[], Iterable[Mapping[str, Tensor]]]
 
 
 class BuildResult(BaseModel):
-    """What came of building one candidate; `reason` is "" where it was built."""
+    """What came of building one candidate; `reason` is "" where it was built.
+
+    `fallbacks` are the slower forms of operations that the artifact was built with.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,6 +37,7 @@ class BuildResult(BaseModel):
     status: Literal["built", "failed"]
     reason: str = ""
     size_bytes: int = 0
+    fallbacks: tuple[FormFallback, ...] = ()
 
 
 def apply_transforms(network: nn.Module, steps: tuple[Step, ...]) -> nn.Module:
@@ -63,19 +70,22 @@ def build_candidate(
         precision=planned.precision,
         environment=_environment(planned, threads),
     )
-    try:
-        transformed = apply_transforms(network, planned.steps)
-        for step in planned.steps:
-            if step.kind == "quantize":
-                transformed = _round_to_integers(transformed, planned.engine, draw_calibration)
-                rest = str(step.options.get("rest_precision", "fp32"))
-                options = replace(options, engine_options=(("rest_precision", rest),))
-        artifact = find_backend(planned.engine).build(transformed, artifact_dir, options)
-    except StorageError:
-        raise
-    except GantuneError as error:
-        return BuildResult(name=planned.name, status="failed", reason=str(error))
-    return BuildResult(name=planned.name, status="built", size_bytes=artifact.size_bytes)
+    with collect_fallbacks():
+        try:
+            transformed = apply_transforms(network, planned.steps)
+            for step in planned.steps:
+                if step.kind == "quantize":
+                    transformed = _round_to_integers(transformed, planned.engine, draw_calibration)
+                    rest = str(step.options.get("rest_precision", "fp32"))
+                    options = replace(options, engine_options=(("rest_precision", rest),))
+            artifact = find_backend(planned.engine).build(transformed, artifact_dir, options)
+        except StorageError:
+            raise
+        except GantuneError as error:
+            return BuildResult(name=planned.name, status="failed", reason=str(error))
+        return BuildResult(
+            name=planned.name, status="built", size_bytes=artifact.size_bytes, fallbacks=read_fallbacks()
+        )
 
 
 def move_to_environment(

@@ -119,6 +119,7 @@ class _Run:
             verification=self._verify(best),
             command=_command_line(),
             search=search.model_copy(update={"num_built": bench.num_built, "num_reused": bench.num_reused}),
+            fallbacks=bench.list_fallbacks(),
         )
         return self._write(evidence)
 

@@ -17,6 +17,7 @@ from gantune.measuring import (
     tuned_baseline,
 )
 from gantune.measuring.comparison import Eliminate
+from gantune.measuring.form_fallbacks import gather_fallbacks
 from gantune.measuring.latency import Deadline
 from gantune.networks.contract import Network
 from gantune.optimizing.assemble import Timing, judge_candidates, read_budget
@@ -31,6 +32,7 @@ from gantune.optimizing.samples import draw_calibration_arrays, draw_test_inputs
 from gantune.optimizing.trial import Images, QualityResult, artifact_subject, judge_images, run_original
 from gantune.quality.gate import find_image_violations
 from gantune.records.candidate import Candidate, Interval
+from gantune.records.fallback import FormFallback
 from gantune.records.interface import InputSpec
 from gantune.records.measurement import Comparison
 from gantune.records.plan import Plan, PlannedCandidate
@@ -172,6 +174,12 @@ class Workbench:
         return judge_candidates(
             self.plan, self._builds, self._qualities, self._timings, self._timings["tuned"]
         )
+
+    def list_fallbacks(self) -> tuple[FormFallback, ...]:
+        """List the slower forms of operations that were built or measured, each with what took it."""
+        built = [(name, build.fallbacks) for name, build in self._builds.items()]
+        measured = [(name, timing.result.fallbacks) for name, timing in self._timings.items()]
+        return gather_fallbacks([*built, *measured])
 
     def subject(self, planned: PlannedCandidate) -> Subject:
         """Describe a candidate as it is run."""

@@ -10,6 +10,7 @@ from gantune.checkpoints import load
 from gantune.errors import ScriptError
 from gantune.machine import describe_machine
 from gantune.measuring import ComparisonOptions
+from gantune.measuring.form_fallbacks import gather_fallbacks
 from gantune.measuring.roofline import measure_roofline
 from gantune.networks.contract import Network, sample_tensors
 from gantune.ops import use_implementation
@@ -23,6 +24,7 @@ from gantune.profiling.scene import Scene, see
 from gantune.profiling.summary import summarize
 from gantune.records.candidate import Interval, Measurement
 from gantune.records.profile import CallTimes, Evidence, ExpectedGain, Finding, LayerProfile, Profile
+from gantune.reporting.fallback_text import fallback_text
 
 # How much faster than float32 a processor's instruction sets make convolutions.
 _FASTER = {
@@ -104,6 +106,7 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
                 minor_faults=measured.minor_faults,
                 overhead=profiled_ms / measured.latency_ms.p50 - 1,
             ),
+            "warnings": (*found.warnings, *warn_of_fallbacks(trial)),
         }
     )
     return profile, scene
@@ -181,6 +184,12 @@ def _conclude_from_trial(remedy: Remedy, gain: Interval) -> Finding:
 
 def _say(gain: Interval) -> str:
     return f"{gain.median:.2f}× ({gain.low:.2f} to {gain.high:.2f}) as fast"
+
+
+def warn_of_fallbacks(trial: Trial) -> tuple[str, ...]:
+    """Say which slower forms of operations ran while remedies were tried, one sentence each."""
+    taken = gather_fallbacks((result.name, result.fallbacks) for result in trial.comparison.results)
+    return tuple(fallback_text(fallback) for fallback in taken)
 
 
 def _measured(trial: Trial) -> Measurement:

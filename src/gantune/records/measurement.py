@@ -5,13 +5,14 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gantune.records.candidate import Interval, Measurement
+from gantune.records.fallback import FormFallback
 
 
 class SubjectResult(BaseModel):
     """What one subject's own process measured, or the one sentence that says why it could not.
 
     `precision_used` was read back from the engine; `environment` is what was set for the process; `allocator`
-    is what it really ran with.
+    is what it really ran with. `fallbacks` are the slower forms of operations that its process took.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,6 +25,7 @@ class SubjectResult(BaseModel):
     allocator: str = "default"
     environment: dict[str, str] = {}
     precision_used: str | None = None
+    fallbacks: tuple[FormFallback, ...] = ()
     measured: Measurement | None = None
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from gantune.records.candidate import Baseline, Candidate
+from gantune.records.fallback import FormFallback
 from gantune.records.machine import Machine
 from gantune.records.plan import Plan
 from gantune.records.score import BandLoss
@@ -110,4 +111,5 @@ class Report(BaseModel):
     search: Search | None = None
     bands: tuple[BandLoss, ...] = ()
     energy: tuple[Energy, ...] = ()
+    fallbacks: tuple[FormFallback, ...] = ()
     checklist: tuple[CheckItem, ...] = ()

@@ -13,6 +13,7 @@ from gantune.errors import StorageError
 from gantune.records.candidate import Candidate
 from gantune.records.plan import Step
 from gantune.records.report import Report
+from gantune.reporting.fallback_text import fallback_text
 from gantune.reporting.figures import Json, write_figure
 from gantune.reporting.pictures import Sample, compare
 from gantune.reporting.spectra import draw_spectra
@@ -156,4 +157,5 @@ def page_templates() -> jinja2.Environment:
     environment.filters["step"] = _describe_step
     environment.filters["say"] = _say
     environment.filters["sentence"] = _end_sentence
+    environment.filters["fallback"] = fallback_text
     return environment

@@ -3,6 +3,7 @@
 from gantune.records.candidate import Candidate, Interval
 from gantune.records.plan import Plan
 from gantune.records.report import Report
+from gantune.reporting.fallback_text import fallback_text
 from gantune.reporting.figures import ABSENT, write_value
 
 
@@ -32,6 +33,7 @@ def report_text(report: Report) -> str:
         *_tabulate(report),
         "",
         *([] if report.best is None else _gains(report, report.best)),
+        *(f"slower form: {fallback_text(fallback)}" for fallback in report.fallbacks),
         report.verdict,
     ]
     return "\n".join(lines)
