@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
+
+from artifact_samples import describe
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 NETWORK = GOLDEN / "stylegan2-uncond-32.pkl"
@@ -305,3 +308,23 @@ def test_an_interrupted_run_says_how_to_resume_and_does(tmp_path: Path) -> None:
     assert (out / "report.json").exists()
     assert times
     assert not (out / ".state").exists()
+
+
+def test_a_hostile_artifact_is_refused_in_one_sentence_and_nothing_runs(gantune: Run, tmp_path: Path) -> None:
+    artifact, canary = tmp_path / "artifact", tmp_path / "canary"
+    artifact.mkdir()
+    torch.save(((Shell(f"touch {canary}"),), {}), tmp_path / "inputs.pt")
+    writer = torch._C.PyTorchFileWriter(str(artifact / "network.pt2"))
+    members = {
+        "archive_format": b"pt2", "archive_version": b"0", "models/model.json": b"{}",
+        "data/sample_inputs/model.pt": (tmp_path / "inputs.pt").read_bytes(),
+    }  # fmt: skip
+    for name, data in members.items():
+        writer.write_record(name, data, len(data))
+    writer.write_end_of_file()
+    describe(artifact, "network.pt2", engine="torch")
+    outcome = gantune("generate", artifact, "--out", tmp_path / "pictures")
+    assert outcome.code == 3, outcome.err
+    assert outcome.err.strip().splitlines()[-1].endswith("Export the network again.")
+    assert "Traceback" not in outcome.err
+    assert not canary.exists()

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from artifact_samples import DENSE, INPUTS, KERNEL, describe, expected_image
 from gantune import runtime
+from gantune.runtime.engines.program_file import save_program
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +29,7 @@ def write_program(directory: Path, dtype: torch.dtype, *, engine: str) -> None:
         (torch.zeros(2, 4), torch.tensor(1.0)),
         dynamic_shapes=({0: torch.export.Dim("N", min=1)}, {}),
     )
-    torch.export.save(program, directory / "network.pt2")
+    save_program(program, directory / "network.pt2")
     describe(directory, "network.pt2", engine=engine)
 
 

@@ -1,6 +1,5 @@
 """Compile a network ahead of time into one package of machine code, by torch's AOTInductor."""
 
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from torch import nn
 
 from gantune.errors import ExportError, first_line
 from gantune.exporting.options import ExportOptions
-from gantune.exporting.torch_program import export_program
+from gantune.exporting.torch_program import trace_program
 from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
 from gantune.runtime.engines.aotinductor import PRECISION_KEY
@@ -24,10 +23,7 @@ def export_package(
     Needs a C++ compiler here and none where the package runs. Raise `ExportError` where the network cannot be
     traced for every batch size or compiled.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        program_path = Path(folder) / "program.pt2"
-        traced = export_program(network, program_path, options)
-        program = torch.export.load(program_path)
+    traced, program = trace_program(network, options)
     try:
         with warnings.catch_warnings():
             # Inductor's own imports and its package format use parts of torch that torch deprecates.

@@ -12,6 +12,7 @@ from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
 from gantune.ops.catalogue import OPERATIONS
 from gantune.ops.choose import AUTOMATIC, use_implementation
+from gantune.runtime.engines.program_file import save_program
 from gantune.transforms.fused_layers import FUSED_LAYERS
 
 _TRACING_ERRORS = (RuntimeError, ValueError, TypeError, AssertionError, KeyError)
@@ -24,6 +25,21 @@ def export_program(
 
     Raise `ExportError` where the network cannot be traced for every batch size.
     """
+    traced, program = trace_program(network, options)
+    try:
+        with warnings.catch_warnings():
+            # The archive takes a channels-last tensor for a part of a larger one; it is written whole.
+            warnings.filterwarnings("ignore", message="No complete tensor found", category=UserWarning)
+            save_program(program, path)
+    except OSError as error:
+        raise StorageError(f"{path} could not be written: {error.strerror}.") from error
+    return traced
+
+
+def trace_program(
+    network: Network | nn.Module, options: ExportOptions | None = None
+) -> tuple[TracedNetwork, torch.export.ExportedProgram]:
+    """Trace with free sizes; raise `ExportError` where the network cannot be traced for every batch size."""
     assert isinstance(network, nn.Module)
     traced = TracedNetwork(network, options or ExportOptions()).eval()
     try:
@@ -34,14 +50,7 @@ def export_program(
     except _TRACING_ERRORS as error:
         raise ExportError(f"The network cannot be traced by torch.export: {first_line(error)}") from error
     _check_no_randomness(program)
-    try:
-        with warnings.catch_warnings():
-            # The archive takes a channels-last tensor for a part of a larger one; it is written whole.
-            warnings.filterwarnings("ignore", message="No complete tensor found", category=UserWarning)
-            torch.export.save(program, path)
-    except OSError as error:
-        raise StorageError(f"{path} could not be written: {error.strerror}.") from error
-    return traced
+    return traced, program
 
 
 def _implementation(network: nn.Module) -> str:

@@ -59,7 +59,8 @@ def load(
 
     `tune_allocator` keeps large tensors in glibc's heap for this whole process, which is faster and takes
     more memory; where that cannot be done a warning is logged and `.allocator` says why. Raises
-    CheckpointError for a damaged artifact, UnavailableError where its engine is not installed.
+    CheckpointError for a damaged or hostile artifact, UnavailableError where its engine is not installed. An
+    artifact for AOTInductor is machine code: load only one you trust.
     """
     if threads is not None and threads < 1:
         raise UsageError(f"threads is {threads}; it must be at least 1, or None for the engine's default")

@@ -13,6 +13,7 @@ from gantune.errors import CheckpointError, first_line
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.device_program import DeviceProgram, find_cuda
 from gantune.runtime.engines.packed_weights import pack_weights
+from gantune.runtime.engines.program_file import open_program
 from gantune.runtime.engines.session import Session, summarize_precisions
 from gantune.runtime.engines.torch_options import read_torch_options
 from gantune.runtime.inputs import Arrays
@@ -36,7 +37,7 @@ class _TorchSession:
             torch.set_num_threads(threads)
         options = read_torch_options(artifact)
         device = find_cuda() if options.device == "cuda" else None
-        program = torch.export.load(path)
+        program = open_program(path)
         if device is not None:
             program = move_to_device_pass(program, str(device))
         self._precision = read_program_precision(program)
