@@ -11,7 +11,13 @@ from gantune.profiling.observation import Observation
 from gantune.profiling.painting import Painting
 from gantune.profiling.trace.events import Floats, Integers, Kind, Mask
 from gantune.profiling.trace.kinds import user_frame
-from gantune.profiling.vocabulary import Predicate, is_collective, is_data_loading, is_preprocessing
+from gantune.profiling.vocabulary import (
+    Predicate,
+    is_collective,
+    is_data_loading,
+    is_preprocessing,
+    is_waiting_for_batch,
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,15 @@ class HostAccounting:
 
     @cached_property
     def loading(self) -> Intervals:
-        """Give the time the main thread waits in the data loader."""
-        return self._ranges(is_data_loading)
+        """Give the time the main thread waits in the data loader, or TensorFlow's graph for its iterator."""
+        return union_all([self._ranges(is_data_loading), self._graph_loading])
+
+    @cached_property
+    def _graph_loading(self) -> Intervals:
+        """Give the time in which a graph waits for its next batch on another thread, and nothing runs."""
+        operators = self.seen.trace.of_kind(Kind.OPERATOR)
+        waiting = self.seen.named(is_waiting_for_batch) & self.seen.is_host & ~operators
+        return self.seen.time_of(waiting).subtract(self.seen.time_of(operators))
 
     @cached_property
     def preprocessing(self) -> Intervals:

@@ -15,6 +15,7 @@ is_data_loading = _matches(
     r"enumerate\(DataLoader\)|DataLoaderIter\.__next__|IteratorGetNext|Iterator::|QueueDequeue|"
     r"^(load_batch|data_loading|fetch_batch|dataloader)\b|get_next_batch|^data: "
 )
+is_waiting_for_batch = _matches(r"^IteratorGetNext")
 is_preprocessing = _matches(
     r"\b(augment\w*|preprocess\w*|transform_batch|decode_image)\b|MapDataset|ParallelMap"
 )

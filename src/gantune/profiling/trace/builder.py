@@ -24,7 +24,9 @@ from gantune.profiling.trace.events import (
 )
 from gantune.profiling.trace.json_stream import Event, Header
 from gantune.profiling.trace.kinds import (
+    is_carrier,
     is_copy_name,
+    is_pipeline_track,
     kind_of_category,
     kind_of_name,
     kind_of_track,
@@ -234,6 +236,11 @@ class TraceBuilder:
         is_host &= ~np.array([name.startswith("gpu_") for name in self.categories])[category]
         kind = np.where(is_host & (by_name[name] >= 0), by_name[name], kind).astype(np.int8)
         kind[self.step_rows] = np.int8(Kind.STEP)
+        is_waiting = np.array([is_pipeline_track(one) for one in tracks], dtype=bool)[track]
+        is_carrying = np.array([is_carrier(one) for one in self.names], dtype=bool)[name]
+        is_operator = is_silent & (kind == Kind.OPERATOR)
+        kind[is_operator & is_waiting] = np.int8(Kind.RANGE)
+        kind[is_operator & is_carrying] = np.int8(Kind.OTHER)
         # In a trace of an unknown program all events are its functions.
         return kind if (kind != Kind.OTHER).any() else np.full_like(kind, Kind.OPERATOR)
 

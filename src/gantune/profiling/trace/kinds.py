@@ -23,7 +23,10 @@ _CATEGORIES = {
     "python_function": Kind.PYTHON,
     "user_annotation": Kind.RANGE,
 }
-_STEP = re.compile(r"ProfilerStep#\d+")
+_STEP = re.compile(r"ProfilerStep#\d+|(multi|one)_step_on_iterator$|train_(step|function)$")
+# What carries TensorFlow's operators out, on the threads of the host.
+_CARRIER = re.compile(r"::|^(Eager\w*Execute|FunctionRun|TFE_Py_)|DoneCallback$")
+_PIPELINE_THREAD = re.compile(r"^tf_data")
 _RANGE = re.compile(r"enumerate\(DataLoader\)|Optimizer\.(step|zero_grad)#|## .* ##")
 _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|^<|^nn\.Module")
 # Profilers cut the folder of installed packages off their paths.
@@ -53,6 +56,16 @@ def kind_of_track(track: Track) -> Kind:
     if re.search(r"device:(gpu|tpu)", process):
         return Kind.KERNEL if re.search(r"stream|compute|xla ops", thread + process) else Kind.OTHER
     return Kind.OPERATOR if re.search(r"host:cpu|device:cpu", process) else Kind.OTHER
+
+
+def is_carrier(name: str) -> bool:
+    """Tell what of TensorFlow's only carries operators out, the iterators of its pipeline left aside."""
+    return bool(_CARRIER.search(name)) and "Iterator" not in name
+
+
+def is_pipeline_track(track: Track) -> bool:
+    """Tell a thread of tf.data's own: what runs there prepares batches and is no part of the step."""
+    return bool(_PIPELINE_THREAD.match(track.thread_name))
 
 
 def is_copy_name(name: str) -> bool:
