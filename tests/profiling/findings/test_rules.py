@@ -220,6 +220,18 @@ def test_page_faults_are_the_allocator_s(tmp_path: Path) -> None:
     assert counted(scene, ProcessCounters(minor_faults=100))[0].kind == "nothing_to_mend"
 
 
+@pytest.mark.parametrize(("duration_us", "is_named"), [(2000, True), (20, False)])
+def test_only_long_convolutions_outside_of_onednn_are_a_setting(
+    tmp_path: Path, duration_us: float, is_named: bool
+) -> None:
+    count = int(10_000 / duration_us)
+    events = [
+        event("cpu_op", "aten::_slow_conv2d_forward", i * duration_us, duration_us) for i in range(count)
+    ]
+    kinds = {finding.kind for finding in diagnose(scene_of(tmp_path, [*steps(1, 10_000), *events]))}
+    assert ("library_settings" in kinds) is is_named
+
+
 def test_more_threads_than_cores_are_named(tmp_path: Path) -> None:
     events = steps(1, 100_000) + [event("cpu_op", f"aten::op{i}", 1000 * i, 1000) for i in range(100)]
     scene = scene_of(tmp_path, events)

@@ -16,6 +16,8 @@ _FLOAT32_KERNEL = re.compile(
 )
 _TENSOR_CORE_KERNEL = re.compile(r"tf32|tensorop|s1688|s16816|h1688|h16816|_half|bf16", re.IGNORECASE)
 _SLOW_CONVOLUTION = re.compile(r"^aten::(_?slow_conv|thnn_conv|slow_conv_transpose)")
+# Convolutions that are shorter are better off outside of oneDNN, and torch leaves them there.
+_MIN_CONVOLUTION_US = 200.0
 # A matrix product in TF32 is at least twice as fast where it is limited by arithmetic.
 REMOVABLE = 0.5
 
@@ -72,6 +74,7 @@ def _without_onednn(scene: Scene) -> Finding | None:
         return None
     rows = scene.host.operator_rows
     slow = scene.seen.named(lambda name: bool(_SLOW_CONVOLUTION.match(name)))[rows]
+    slow &= scene.seen.trace.duration_us[rows] >= _MIN_CONVOLUTION_US
     share = min(1.0, float(scene.host.operator_self_us[slow].sum()) / scene.seen.window_us)
     if share < MIN_SHARE:
         return None
