@@ -96,7 +96,7 @@ def check_folder(out: Path, *, overwrite: bool) -> None:
 def write_results(found: Profile, scene: Scene, out: Path) -> None:
     """Write everything that is shown of a profile into the folder."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / "profile.json").write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    found.to_json(out / "profile.json")
     write_chrome_trace(scene, out / "trace.json.gz")
     write_scalars(found, out / "tensorboard")
     write_profile_page(found, lay_out(scene), out / "profile.html")

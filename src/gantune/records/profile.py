@@ -1,5 +1,6 @@
 """What a profile found: where the time goes, why, and what to do about it; the content of `profile.json`."""
 
+from pathlib import Path
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -228,3 +229,28 @@ class Profile(_Record):
     script: ScriptRun | None = None
     machine: Machine | None = None
     warnings: tuple[str, ...] = ()
+
+    def to_json(self, path: Path | str) -> None:
+        """Write the profile as `profile.json`, which `gantune profile --diff` compares."""
+        Path(path).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+    def table(self) -> str:
+        """Give the findings as lines of one table: kind, share of the step, gain, confidence, evidence."""
+        rows = [("finding", "share", "gain", "confidence", "evidence")]
+        rows += [_finding_row(finding) for finding in self.findings]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        return "\n".join(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+
+
+def _finding_row(finding: Finding) -> tuple[str, str, str, str, str]:
+    gain = "–"
+    if finding.measured_gain is not None:
+        gain = f"{finding.measured_gain.median:.2f}× measured"
+    elif finding.expected_gain is not None:
+        gain = f"up to {finding.expected_gain.high:.2f}×"
+    share = "–" if finding.share is None else f"{finding.share:.1%}"
+    evidence = finding.evidence[0].text if finding.evidence else "–"
+    return finding.kind, share, gain, finding.confidence, evidence
