@@ -31,6 +31,7 @@ class OptimizerFacts(_Part):
     is_fused: bool = False
     foreach: bool | None = None
     num_weights: int = 0
+    num_trained: int = 0
 
 
 class StageRecord(_Part):

@@ -40,7 +40,7 @@ class Tuning(_Record):
     command: tuple[str, ...]
     before_steps_s: float
     after_steps_s: float
-    gain: float
+    gain: Interval
     attempts: tuple[Attempt, ...]
     kept: tuple[str, ...]
     bottlenecks: tuple[Bottleneck, ...]

@@ -6,7 +6,8 @@ from gantune.records.tuning import Attempt, Tuning
 def tuning_text(tuning: Tuning) -> str:
     """Write what was tried, kept and why not, the bottlenecks, and how to make it permanent."""
     lines = [
-        f"{tuning.before_steps_s:.2f} → {tuning.after_steps_s:.2f} steps/s, {tuning.gain:.2f}× in pairs; "
+        f"{tuning.before_steps_s:.2f} → {tuning.after_steps_s:.2f} steps/s, "
+        f"{tuning.gain.median:.2f}× ({tuning.gain.low:.2f}–{tuning.gain.high:.2f}) in pairs; "
         f"stopped because {tuning.stopped_because}",
         "",
         "bottleneck",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as module_hooks
 from torch.optim import Optimizer
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 # What a remedy keeps alive for the life of the process.
 _kept: list[object] = []
@@ -26,10 +26,10 @@ def fix_threads(count: str) -> None:
 
 
 def load_in_workers(count: str) -> None:
-    """Give loaders without workers so many that persist."""
+    """Give loaders without workers so many that persist; a stream would be read by each worker anew."""
 
     def change(options: dict[str, object]) -> None:
-        if not options.get("num_workers"):
+        if not options.get("num_workers") and not isinstance(options.get("dataset"), IterableDataset):
             options |= {"num_workers": int(count), "persistent_workers": True}
             if options.get("prefetch_factor") is None:
                 options["prefetch_factor"] = 4
@@ -47,6 +47,24 @@ def _change_loaders(change: Callable[[dict[str, object]], None]) -> None:
         original(loader, **options)  # type: ignore[arg-type]
 
     DataLoader.__init__ = changed  # type: ignore[method-assign,assignment]
+
+
+def copy_asynchronously() -> None:
+    """Load batches into pinned memory, and let copies to the device return at once."""
+    _change_loaders(lambda options: options.update(pin_memory=True))
+    original = torch.Tensor.to
+
+    def to(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
+        if tensor.is_pinned():
+            kwargs.setdefault("non_blocking", True)
+        return original(tensor, *args, **kwargs)  # type: ignore[no-any-return, call-overload]
+
+    torch.Tensor.to = to  # type: ignore[method-assign,assignment]
+
+
+def search_convolutions() -> None:
+    """Let cuDNN time its algorithms for every shape once."""
+    torch.backends.cudnn.benchmark = True
 
 
 def fuse_optimizers() -> None:
@@ -119,7 +137,7 @@ def compile_networks() -> None:
     seen: set[int] = set()
 
     def convert(module: nn.Module, inputs: tuple[object, ...]) -> None:
-        if id(module) not in seen and not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and id(module) not in seen:
             for inner in module.modules():
                 seen.add(id(inner))
             _kept.append(module)

@@ -1,5 +1,7 @@
 """All remedies that can be applied to a training script from outside."""
 
+import math
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -8,6 +10,9 @@ from gantune.profiling.script_record import ScriptRecord
 from gantune.records.profile import FindingKind
 
 _APPLY = "gantune.tuning.apply"
+# More loader workers than this for each core only wait for each other.
+_MAX_WORKERS_A_CORE = 6
+_COMPILERS = ("g++", "clang++")
 Reason = str
 
 
@@ -45,10 +50,16 @@ def list_remedies(record: ScriptRecord) -> tuple[Remedy, ...]:
             environment=TUNED_ALLOCATOR,
             why_not=lambda _: None if is_glibc() else "this system has no glibc",
         ),
-        _workers(max(1, cores - 1)),
-        *([_workers(cores)] if cores > 1 else []),
+        *(_workers(count) for count in sorted({1, cores, _count_workers(record)})),
         *_optimizer_remedies(),
         *_network_remedies(),
+        *_gpu_remedies(),
+        Remedy(
+            "twice the batch",
+            ("batch_size",),
+            (),
+            why_not=lambda _: "it changes what is trained: double it by hand, and the learning rate with it",
+        ),
     )
 
 
@@ -116,6 +127,27 @@ def _network_remedies() -> tuple[Remedy, ...]:
     )
 
 
+def _gpu_remedies() -> tuple[Remedy, ...]:
+    return (
+        Remedy(
+            "pinned memory and asynchronous copies",
+            ("host_device_copies", "data_loading"),
+            ("DataLoader(…, pin_memory=True); batch.to(device, non_blocking=True)",),
+            calls=(f"{_APPLY}:copy_asynchronously",),
+            why_not=_why_not_gpu,
+        ),
+        Remedy(
+            "cudnn.benchmark",
+            ("library_settings", "dominant_operator"),
+            ("torch.backends.cudnn.benchmark = True",),
+            calls=(f"{_APPLY}:search_convolutions",),
+            why_not=lambda seen: (
+                _why_not_gpu(seen) or ("the script sets it" if seen.cudnn_benchmark else None)
+            ),
+        ),
+    )
+
+
 def _threads(count: int) -> Remedy:
     return Remedy(
         f"{count} threads" if count > 1 else "1 thread",
@@ -139,6 +171,16 @@ def _workers(count: int) -> Remedy:
     )
 
 
+def _count_workers(record: ScriptRecord) -> int:
+    """Give as many workers as load a batch in the time of a step's other work."""
+    stage = record.stage_named("plain")
+    loading_ms = sum(end - start for start, end in stage.loads) / 1e6
+    other_ms = sum(stage.step_ms) - loading_ms
+    if not stage.loads or other_ms <= 0:
+        return 1
+    return max(1, min(math.ceil(loading_ms / other_ms), _MAX_WORKERS_A_CORE * record.num_cores))
+
+
 def _why_not_workers(record: ScriptRecord) -> Reason | None:
     if record.loader is None:
         return "the script has no DataLoader"
@@ -153,8 +195,13 @@ def _no_optimizer(record: ScriptRecord, *, is_fused: bool) -> Reason | None:
     return "its optimizers are so already" if is_done else None
 
 
+def _why_not_gpu(record: ScriptRecord) -> Reason | None:
+    return None if record.cuda else "there is no GPU here"
+
+
 def _why_not_compile(record: ScriptRecord) -> Reason | None:
-    grads = record.stage_named("captured").grads + record.stage_named("plain").grads
-    if any(grad[2] for grad in grads):
+    if any(grad[2] for stage in record.stages.values() for grad in stage.grads):
         return "its penalties differentiate twice, which compiled networks cannot"
+    if not record.cuda and not any(map(shutil.which, _COMPILERS)):
+        return f"there is no C++ compiler here ({', '.join(_COMPILERS)})"
     return None

@@ -1,12 +1,10 @@
-"""One short window of a script in a fresh process, with remedies: how fast it steps, and its losses."""
+"""One short window of a script in a fresh process, with remedies: how fast it steps, and its record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from gantune.errors import GantuneError
+from gantune.errors import GantuneError, InterruptedRunError
 from gantune.profiling.launch.launcher import run_watched
 from gantune.profiling.launch.options import WatchOptions
 from gantune.profiling.script_record import ScriptRecord, read_record
@@ -17,10 +15,11 @@ BOOTSTRAP = "gantune.tuning.bootstrap"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOptions:
-    """Say how long a window is."""
+    """Say how long a window is: timed steps, at least as many as take `min_window_s`."""
 
     warmup_steps: int = 3
     steps: int = 8
+    min_window_s: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -32,22 +31,9 @@ class Trial:
 
     @property
     def step_ms(self) -> float:
-        """Give the median step; infinite where there is none."""
-        found = None if self.record is None else self.record.as_is_ms
-        return float("inf") if found is None else found
-
-    def losses(self, num_steps: int) -> list[float]:
-        """Average the first steps' losses by their place in the step; empty where there are none."""
-        if self.record is None:
-            return []
-        by_place: dict[int, list[float]] = {}
-        place, last = 0, -1
-        for step, loss in self.record.losses:
-            place = place + 1 if step == last else 0
-            last = step
-            if step < num_steps:
-                by_place.setdefault(place, []).append(loss)
-        return [float(np.mean(values)) for _, values in sorted(by_place.items())]
+        """Give the mean step, since loader workers deliver in bursts; infinite where there is none."""
+        times = [] if self.record is None else self.record.stage_named("plain").step_ms
+        return sum(times) / len(times) if times else float("inf")
 
 
 def run_trial(
@@ -58,22 +44,34 @@ def run_trial(
     calls: Sequence[str] = (),
 ) -> Trial:
     """Run the script with remedies until a window of plain steps is over, then end it."""
-    environment = {name: value for remedy in remedies for name, value in remedy.environment.items()}
     watch = WatchOptions(
         folder=Path(),
         warmup_steps=options.warmup_steps,
         plain_steps=options.steps,
         sampled_steps=0,
         captured_steps=0,
+        min_stage_s=options.min_window_s,
         is_stopping=True,
-        remedies=(*calls, *(call for remedy in remedies for call in remedy.calls)),
+        remedies=(*calls, *list_calls(remedies)),
     )
+    environment = join_environments(remedies)
     try:
         with run_watched(
             command, watch, bootstrap=BOOTSTRAP, environment=environment, is_quiet=True
         ) as watched:
-            return Trial(read_record(watched.records[0]).record)
+            trial = Trial(read_record(watched.records[0]).record)
+    except InterruptedRunError:
+        raise
     except GantuneError as error:
-        if error.exit_code == 130:
-            raise
         return Trial(None, str(error))
+    return trial if trial.step_ms < float("inf") else Trial(None, "the script ended before a step was timed")
+
+
+def list_calls(remedies: Sequence[Remedy]) -> tuple[str, ...]:
+    """List what several remedies call in the script's process."""
+    return tuple(call for remedy in remedies for call in remedy.calls)
+
+
+def join_environments(remedies: Sequence[Remedy]) -> dict[str, str]:
+    """Give the variables that several remedies set."""
+    return {name: value for remedy in remedies for name, value in remedy.environment.items()}

@@ -44,14 +44,20 @@ def describe_loader(iterator: object, batch: object) -> Facts:
     }
 
 
-def describe_optimizer(optimizer: Optimizer) -> Facts:
-    """Describe an optimizer and the form of its step."""
+def count_gradients(optimizer: Optimizer) -> int:
+    """Count the weights of an optimizer that have a gradient now."""
+    return sum(weight.grad is not None for group in optimizer.param_groups for weight in group["params"])
+
+
+def describe_optimizer(optimizer: Optimizer, *, num_trained: int) -> Facts:
+    """Describe an optimizer and the form of its step; `num_trained` weights had a gradient when it began."""
     group = optimizer.param_groups[0]
     return {
         "kind": type(optimizer).__name__,
         "is_fused": bool(group.get("fused")),
         "foreach": group.get("foreach"),
         "num_weights": sum(len(one["params"]) for one in optimizer.param_groups),
+        "num_trained": num_trained,
     }
 
 

@@ -12,6 +12,8 @@ class WatchOptions:
     """Say how many steps each stage takes; every stage ends early after `max_stage_s` with one step done.
 
     `folder` takes the record of every watched process. Stages follow each other: warm-up (not looked at),
+    plain (timed), sampled (lines of Python), captured (every event). Short steps are repeated until a stage
+    has taken `min_stage_s`, so that a mean means something.
 
     `remedies` are applied as soon as torch is there. With `is_stopping` the script ends after the last stage.
     """
@@ -21,6 +23,7 @@ class WatchOptions:
     plain_steps: int = 4
     sampled_steps: int = 4
     captured_steps: int = 4
+    min_stage_s: float = 0.25
     max_stage_s: float = 20.0
     is_stopping: bool = False
     remedies: tuple[str, ...] = ()

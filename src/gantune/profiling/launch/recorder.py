@@ -20,6 +20,7 @@ from gantune.measuring.process_facts import (
     read_run_delay_ns,
 )
 from gantune.profiling.launch.facts import (
+    count_gradients,
     describe_loader,
     describe_optimizer,
     first_size,
@@ -36,8 +37,6 @@ from gantune.profiling.phases import is_step_range
 
 Stage = Literal["warm-up", "plain", "sampled", "captured", "done"]
 _ORDER: tuple[Stage, ...] = ("warm-up", "plain", "sampled", "captured")
-# Short steps are repeated until they have taken this long, so that a median means something.
-_MIN_STAGE_S = 0.25
 _MAX_STEPS = 64
 # There is one recording in a process: a range that was open when one ended would, in a second, be written to
 # where the first one's memory was. So it is bounded while it goes on, by time and by the memory it takes.
@@ -85,6 +84,7 @@ class Recorder:
         self._taps = Taps(self)
         self._seen: dict[Stage, _Seen] = {"warm-up": _Seen()}
         self._optimizers: list[Optimizer] = []
+        self._trained: dict[int, int] = {}
         self._players = Players()
         self._calls: list[tuple[int, int, int, bool]] = []
         self._losses: list[tuple[int, Tensor]] = []
@@ -110,7 +110,9 @@ class Recorder:
         self._facts[name] = value
 
     def on_optimizer_start(self, optimizer: Optimizer) -> None:
-        """Take the time."""
+        """Take the time, and at first how many weights have a gradient."""
+        if self.stage == "warm-up":
+            self._trained[id(optimizer)] = count_gradients(optimizer)
         self._optimizer_start_ns = read_clock_ns()
 
     def on_optimizer_end(self, optimizer: Optimizer) -> None:
@@ -199,6 +201,7 @@ class Recorder:
         is_end = self.finder.see(source, key)
         if self.stage == "warm-up" and self.finder.generation != before:
             self._now.boundaries.clear()
+            self._losses.clear()
         if is_end:
             self.end_step()
 
@@ -212,7 +215,7 @@ class Recorder:
             is_enough = elapsed_s >= _MIN_CAPTURE_S or num_steps >= _MAX_CAPTURED
             is_next_too_long = elapsed_s * (num_steps + 2) / (num_steps + 1) > self._capture_limit_s()
             return is_next_too_long or (num_steps >= self._wanted() and is_enough)
-        is_enough = elapsed_s >= _MIN_STAGE_S or num_steps >= _MAX_STEPS
+        is_enough = elapsed_s >= self.options.min_stage_s or num_steps >= _MAX_STEPS
         return (num_steps >= self._wanted() and is_enough) or elapsed_s >= self.options.max_stage_s
 
     def _wanted(self) -> int:
@@ -302,7 +305,9 @@ class Recorder:
             "window_end_ns": window_end_ns,
             "peak_bytes": read_peak_bytes(),
             "exception": self.exception,
-            "optimizers": [describe_optimizer(one) for one in self._optimizers],
+            "optimizers": [
+                describe_optimizer(one, num_trained=self._trained.get(id(one), 0)) for one in self._optimizers
+            ],
             "roles": self._players.name_roles(self._optimizers),
             "root_owners": self._players.name_owners(self._optimizers),
             "thread_id": self._thread_id,
