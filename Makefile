@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: accept-planner accept-profile accept-quality accept-quantize accept-train bench-train setup axe real demo test test-slow check format bench bench-ops
+.PHONY: accept-planner accept-profile accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops
 
 setup: $(VENV)/.ready
 
@@ -60,6 +60,9 @@ accept-train: setup
 
 accept-profile: real axe
 	$(BIN)/python benchmarks/accept_profile.py
+
+accept-tune: setup
+	$(BIN)/python benchmarks/accept_tune.py
 
 accept-planner: real
 	$(BIN)/python benchmarks/accept_planner.py

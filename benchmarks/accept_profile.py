@@ -1,6 +1,7 @@
-"""The figures the profiler is accepted by: verdicts on real traces, large traces, the page, measured gains.
+"""The figures the profiler is accepted by: verdicts on planted scripts and real traces, costs, gains.
 
-`--only traces|large|page|networks` runs a part; `--megabytes` sets the size of the large trace.
+Each part writes a file of its own; `--only planted|traces|cost|large|page|networks` runs one of them.
+`--megabytes` sets the size of the large trace, `--pairs` how often a step's overhead is taken.
 """
 
 import argparse
@@ -11,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from profile_cost import measure_overhead, measure_trace
+from profile_planted import judge_planted
 from publish import ROOT, publish
 from trace_generator import write_large_trace
 
@@ -36,6 +39,7 @@ VERDICTS = {
 }
 NETWORKS = {
     "StyleGAN2-1024": ROOT / ".cache/bench/stylegan2-1024.safetensors",
+    "StyleGAN2-32, trained": ROOT / "samples/fashion-mnist-32.safetensors",
     "SRVGG": ROOT / ".cache/real/srvgg-x4-animevideo.param",
 }
 _CHILD = """
@@ -145,7 +149,9 @@ def measure_networks(_arguments: argparse.Namespace) -> list[Figure]:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
+    "planted": lambda arguments: judge_planted(arguments.match),
     "traces": judge_traces,
+    "cost": lambda arguments: [*measure_overhead(arguments.pairs), *measure_trace()],
     "large": read_large,
     "page": draw_page,
     "networks": measure_networks,
@@ -156,9 +162,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--match", default="", help="a pattern for the names of planted cases")
+    parser.add_argument("--pairs", type=int, default=5)
     arguments = parser.parse_args()
-    rows = [row for name in arguments.only or PARTS for row in PARTS[name](arguments)]
-    return publish("accept-profile", rows)
+    names = arguments.only or list(PARTS)
+    return max([publish(f"accept-profile-{name}", PARTS[name](arguments)) for name in names])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""A small GAN in one plain loop, healthy unless `--fault` plants a bottleneck; the script under test."""
+"""A small GAN in one plain loop, healthy unless `--fault` plants a bottleneck."""
 
 import argparse
+import json
 import time
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -66,33 +68,33 @@ class Wide(nn.Module):
         return self.body(x.double()).float()
 
 
-def build_generator(fault: str) -> nn.Module:
+def build_generator(faults: frozenset[str]) -> nn.Module:
     layers: list[nn.Module] = [nn.ConvTranspose2d(64, 64, 4), nn.BatchNorm2d(64), nn.ReLU()]
     for wide, thin in ((64, 48), (48, 32)):
         layers += [nn.ConvTranspose2d(wide, thin, 4, 2, 1), nn.BatchNorm2d(thin), nn.ReLU()]
-        if fault == "layout":
+        if "layout" in faults:
             layers.append(PingPong())
-        if fault == "item":
+        if "item" in faults:
             layers.append(Item())
     layers += [nn.ConvTranspose2d(32, 3, 4, 2, 1), nn.Tanh()]
     body = nn.Sequential(*layers)
-    return Wide(body) if fault == "float64" else body
+    return Wide(body) if "float64" in faults else body
 
 
-def build_discriminator(fault: str) -> nn.Module:
+def build_discriminator(faults: frozenset[str]) -> nn.Module:
     layers: list[nn.Module] = [nn.Conv2d(3, 32, 4, 2, 1), nn.LeakyReLU(0.2)]
-    if fault == "attention":
+    if "attention" in faults:
         layers.insert(0, Attention(3))
-    if fault == "layout":
+    if "layout" in faults:
         layers.append(PingPong())
-    if fault == "item":
+    if "item" in faults:
         layers.append(Item())
     layers += [nn.Conv2d(32, 48, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(48, 64, 4, 2, 1), nn.LeakyReLU(0.2)]
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 16, 1))
 
 
-def augment(x: Tensor, fault: str) -> Tensor:
-    if fault == "augment":
+def augment(x: Tensor, faults: frozenset[str]) -> Tensor:
+    if "augment" in faults:
         time.sleep(0.15)
     return x
 
@@ -109,10 +111,10 @@ def smooth(x: Tensor) -> Tensor:
     return x
 
 
-def perturb(x: Tensor) -> Tensor:
+def perturb(x: Tensor, count: int) -> Tensor:
     """Add noise in thousands of tiny steps."""
     scale = torch.ones(8)
-    for _ in range(6000):
+    for _ in range(count):
         scale = scale * 1.0001
     return x * (scale.mean() * 0 + 1)
 
@@ -139,35 +141,47 @@ def penalize(discriminator: nn.Module, real: Tensor) -> Tensor:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--fault", default="none")
+    parser.add_argument("--fault", default="", help="faults, separated by commas")
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--times", type=Path, help="where to write the seconds at which steps ended")
     arguments = parser.parse_args()
-    fault = arguments.fault
+    faults = frozenset(arguments.fault.split(","))
     torch.manual_seed(arguments.seed)
-    if fault == "threads":
+    if "threads" in faults:
         torch.set_num_threads(24)
-    batch = 1 if fault == "batch" else 32
-    generator, discriminator = build_generator(fault), build_discriminator(fault)
+    batch = 1 if "batch" in faults else arguments.batch
+    generator, discriminator = build_generator(faults), build_discriminator(faults)
     g_optimizer = torch.optim.Adam(generator.parameters(), 2e-4, (0.0, 0.99))
     d_optimizer = torch.optim.Adam(discriminator.parameters(), 2e-4, (0.0, 0.99))
-    faces = DataLoader(Faces(0.006 if fault == "loader" else 0), batch, shuffle=True, drop_last=True)
-    step = 0
+    faces = DataLoader(
+        Faces(0.006 if "loader" in faults else 0),
+        batch,
+        shuffle=True,
+        drop_last=True,
+        num_workers=arguments.workers,
+        persistent_workers=arguments.workers > 0,
+    )
+    step, times = 0, []
     while step < arguments.steps:
         for real in faces:
-            real = augment(real, fault)
-            if fault == "loop":
+            real = augment(real, faults)
+            if "loop" in faults:
                 real = smooth(real)
-            if fault == "tiny":
-                real = perturb(real)
-            if fault == "int64":
+            if "tiny" in faults:
+                real = perturb(real, 6000)
+            if "flood" in faults:
+                real = perturb(real, 400_000)
+            if "int64" in faults:
                 count_levels(real)
-            if fault == "memory":
+            if "memory" in faults:
                 touch_memory()
             fake = generator(torch.randn(batch, 64, 1, 1))
             d_optimizer.zero_grad()
             d_loss = F.softplus(discriminator(fake.detach())).mean() + F.softplus(-discriminator(real)).mean()
-            if fault == "r1" or step % 16 == 0:
+            if "r1" in faults or step % 16 == 0:
                 d_loss = d_loss + penalize(discriminator, real)
             d_loss.backward()
             d_optimizer.step()
@@ -175,8 +189,11 @@ def main() -> None:
             F.softplus(-discriminator(fake)).mean().backward()
             g_optimizer.step()
             step += 1
+            times.append(time.perf_counter())
             if step >= arguments.steps:
                 break
+    if arguments.times is not None:
+        arguments.times.write_text(json.dumps(times))
 
 
 if __name__ == "__main__":

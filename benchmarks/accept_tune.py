@@ -1,0 +1,150 @@
+"""The figures `gantune tune` is accepted by: a slow script against its hand-mended form, others' scripts.
+
+`--stranger NAME=COMMAND` tunes a script that was obtained for the test; it is not part of the repository.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from profile_planted import name_script
+from publish import ROOT, publish
+
+from gantune.machine import TUNED_ALLOCATOR
+from gantune.measuring.bootstrap import bootstrap_median
+from gantune.profiling.script_record import ScriptRecord
+from gantune.records.figures import Figure
+from gantune.records.tuning import Tuning
+from gantune.reporting.tuning_text import tuning_text
+from gantune.tuning.loop import TuneOptions, tune_script
+from gantune.tuning.remedies import Remedy, list_remedies
+from gantune.tuning.trial import TrialOptions, run_trial
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from planted.harmful import HARMFUL
+
+Catalogue = Callable[[ScriptRecord], tuple[Remedy, ...]]
+# A loader that waits, 24 threads on few cores, and buffers mapped anew at every step.
+FAULTS = "loader,threads,memory"
+STEPS = ("--steps", "1000000")
+WORKERS = (2, 4, 8, 12)
+NUM_PAIRS = 5
+MIN_SHARE = 0.9
+
+
+def tune_planted() -> list[Figure]:
+    """Tune the slow script among harmful remedies, and time it against what a person made of it."""
+    known: dict[str, Remedy] = {}
+
+    def catalogue(record: ScriptRecord) -> tuple[Remedy, ...]:
+        known.update({remedy.name: remedy for remedy in (*list_remedies(record), *HARMFUL)})
+        return tuple(known.values())
+
+    slow = [*name_script("plain_loop.py"), *STEPS, "--fault", FAULTS]
+    found = tune(slow, catalogue)
+    kept = [known[name] for name in found.kept]
+    share = _compare_with_mended(slow, kept)
+    harmful = sorted({remedy.name for remedy in HARMFUL} & set(found.kept))
+    return [
+        share,
+        Figure(
+            name="harmful remedies kept",
+            value=len(harmful),
+            unit=f"of {len(HARMFUL)}",
+            bar="0",
+            met=not harmful,
+            how="; ".join(
+                f"{one.name}: {one.reason}" for one in found.attempts if one.name in _names(HARMFUL)
+            ),
+        ),
+        _gain_figure("planted slow script", found),
+    ]
+
+
+def _names(remedies: Sequence[Remedy]) -> set[str]:
+    return {remedy.name for remedy in remedies}
+
+
+def _compare_with_mended(slow: list[str], kept: list[Remedy]) -> Figure:
+    """Mend the causes by hand, with the best number of workers, and measure pairs."""
+    options = TrialOptions(min_window_s=2.0)
+    by_hand = Remedy(
+        "by hand", (), (), environment={**TUNED_ALLOCATOR, "OMP_NUM_THREADS": str(os.cpu_count())}
+    )
+    scripts = {
+        number: [*name_script("plain_loop.py"), *STEPS, "--fault", "loader,memory", "--workers", str(number)]
+        for number in WORKERS
+    }
+    times = {number: run_trial(script, [by_hand], options).step_ms for number, script in scripts.items()}
+    best = min(times, key=lambda number: times[number])
+    ratios = []
+    for number in range(NUM_PAIRS):
+        turn = -1 if number % 2 else 1
+        pair = [(slow, kept), (scripts[best], [by_hand])][::turn]
+        steps = [run_trial(script, remedies, options).step_ms for script, remedies in pair]
+        tuned, mended = steps[::turn]
+        ratios.append(mended / tuned)
+    share = bootstrap_median(ratios)
+    return Figure(
+        name="steps/s of the tuned script over the hand-mended one's",
+        value=share.median,
+        unit="×",
+        low=share.low,
+        high=share.high,
+        bar=f"≥ {MIN_SHARE}",
+        met=share.median >= MIN_SHARE,
+        how=f"{FAULTS}; by hand {best} workers, threads and allocator set; {NUM_PAIRS} pairs in turned order",
+    )
+
+
+def tune_stranger(name: str, command: str) -> list[Figure]:
+    """Tune a script of somebody else's."""
+    found = tune(shlex.split(command), list_remedies)
+    return [_gain_figure(name, found)]
+
+
+def tune(command: list[str], catalogue: Catalogue) -> Tuning:
+    """Tune, say what happens, and print what came of it."""
+    found = tune_script(
+        command, TuneOptions(), report=lambda text: print(f"  {text}", flush=True), catalogue=catalogue
+    )
+    print(tuning_text(found))
+    return found
+
+
+def _gain_figure(name: str, found: Tuning) -> Figure:
+    counts = {status: sum(one.status == status for one in found.attempts) for status in ("kept", "failed")}
+    return Figure(
+        name=f"{name}: steps/s tuned over untouched",
+        value=found.gain.median,
+        unit="×",
+        low=found.gain.low,
+        high=found.gain.high,
+        bar="≥ 1, to its end",
+        met=found.gain.median >= 1,
+        how=f"kept: {', '.join(found.kept) or 'nothing'}; {len(found.attempts)} tried, {counts['failed']} "
+        f"failed; stopped because {found.stopped_because}; from {found.before_steps_s:.2f} to "
+        f"{found.after_steps_s:.2f} steps/s",
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stranger", action="append", default=[], metavar="NAME=COMMAND")
+    parser.add_argument("--only-strangers", action="store_true")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    arguments = parser.parse_args()
+    # The script's process has to find the harmful remedies.
+    os.environ["PYTHONPATH"] = str(ROOT / "tests")
+    rows = [] if arguments.only_strangers else tune_planted()
+    for given in arguments.stranger:
+        rows += tune_stranger(*given.split("=", 1))
+    return publish("accept-tune", rows, folder=arguments.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
