@@ -12,6 +12,7 @@ from gantune.networks.biggan_layers import (
     ConditionalNorm,
     SelfAttention,
     build_output_layer,
+    check_attention,
     embed_classes,
     list_latent_and_class,
 )
@@ -60,6 +61,7 @@ class BigGANDeepGenerator(nn.Module):
             "img_channels": img_channels,
         }
         num_blocks = len(widths) - 1
+        check_attention(attention_blocks, num_blocks=num_blocks)
         self.z_dim, self.num_classes, self.img_channels = z_dim, num_classes, img_channels
         self.hierarchical, self.bottom_width = hierarchical, bottom_width
         self.resolution = bottom_width * 2 ** (num_blocks // depth)

@@ -7,11 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gantune.networks.biggan_layers import SelfAttention
+from gantune.networks.biggan_layers import SelfAttention, check_attention
 from gantune.networks.contract import Config, sample_tensors
-from gantune.networks.projection import ProjectionHead, list_image_and_class
+from gantune.networks.projection import LOGITS, ProjectionHead, list_image_and_class
 from gantune.networks.spectral_norm import SpectralConv2d
-from gantune.records.interface import InputSpec, OutputSpec
 
 
 class BigGANDiscriminator(nn.Module):
@@ -22,6 +21,7 @@ class BigGANDiscriminator(nn.Module):
     """
 
     family = "biggan"
+    output = LOGITS
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class BigGANDiscriminator(nn.Module):
             "num_classes": num_classes,
         }
         self.resolution, self.img_channels, self.num_classes = resolution, img_channels, num_classes
+        self.inputs = list_image_and_class(img_channels, resolution, num_classes)
+        check_attention(attention_blocks, num_blocks=len(widths))
         steps = list(pairwise([img_channels, *widths]))
         self.blocks = nn.ModuleList(
             nn.ModuleList([ResidualBlock(*pair, is_first=index == 0, halves=index < len(steps) - 1)])
@@ -51,16 +53,6 @@ class BigGANDiscriminator(nn.Module):
             assert isinstance(stage, nn.ModuleList)
             stage.append(SelfAttention(steps[position][1]))
         self.head = ProjectionHead(widths[-1], num_classes, is_spectral=True)
-
-    @property
-    def inputs(self) -> tuple[InputSpec, ...]:
-        """List `image` [N, img_channels, R, R] and, with classes, `y` [N], a class index."""
-        return list_image_and_class(self.img_channels, self.resolution, self.num_classes)
-
-    @property
-    def output(self) -> OutputSpec:
-        """Describe the logits [N, 1]."""
-        return OutputSpec(kind="vector", channels=1)
 
     def sample_inputs(self, n: int, seed: int) -> dict[str, Tensor]:
         """Draw `n` images, and classes where there are any."""

@@ -1,5 +1,7 @@
 """What BigGAN and BigGAN-deep have in common: normalization, attention, class embedding, output."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -89,6 +91,16 @@ class SelfAttention(nn.Module):
         attended = (values @ attention.transpose(1, 2)).reshape(*values.shape[:2], *x.shape[2:])
         result: Tensor = x + self.gamma * self.o(attended)
         return result
+
+
+def check_attention(attention_blocks: Sequence[int], *, num_blocks: int) -> None:
+    """Raise `UsageError` where attention is asked for behind a block that is not there."""
+    for position in attention_blocks:
+        if not 0 <= position < num_blocks:
+            raise UsageError(
+                f"Attention is asked for behind block {position}; this network has {num_blocks} blocks, 0 to "
+                f"{num_blocks - 1}."
+            )
 
 
 def build_output_layer(width: int, img_channels: int) -> nn.Sequential:

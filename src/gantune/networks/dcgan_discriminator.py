@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from gantune.networks.batch_statistics import SharedBatchNorm2d
 from gantune.networks.contract import Config, sample_tensors
-from gantune.networks.projection import ProjectionHead, list_image_and_class
-from gantune.records.interface import InputSpec, OutputSpec
+from gantune.networks.projection import LOGITS, ProjectionHead, list_image_and_class
 
 SLOPE = 0.2
 
@@ -22,6 +21,7 @@ class DCGANDiscriminator(nn.Module):
     """
 
     family = "dcgan"
+    output = LOGITS
 
     def __init__(
         self, *, resolution: int, widths: Sequence[int], img_channels: int = 3, num_classes: int = 0
@@ -34,6 +34,7 @@ class DCGANDiscriminator(nn.Module):
             "num_classes": num_classes,
         }
         self.resolution, self.img_channels, self.num_classes = resolution, img_channels, num_classes
+        self.inputs = list_image_and_class(img_channels, resolution, num_classes)
         self.convs = nn.ModuleList(
             nn.Conv2d(width_in, width_out, 4, stride=2, padding=1, bias=index == 0)
             for index, (width_in, width_out) in enumerate(pairwise([img_channels, *widths]))
@@ -41,16 +42,6 @@ class DCGANDiscriminator(nn.Module):
         self.norms = nn.ModuleList(SharedBatchNorm2d(width) for width in widths[1:])
         size = resolution // 2 ** len(widths)
         self.head = ProjectionHead(widths[-1] * size**2, num_classes, is_spectral=False)
-
-    @property
-    def inputs(self) -> tuple[InputSpec, ...]:
-        """List `image` [N, img_channels, R, R] and, with classes, `y` [N], a class index."""
-        return list_image_and_class(self.img_channels, self.resolution, self.num_classes)
-
-    @property
-    def output(self) -> OutputSpec:
-        """Describe the logits [N, 1]."""
-        return OutputSpec(kind="vector", channels=1)
 
     def sample_inputs(self, n: int, seed: int) -> dict[str, Tensor]:
         """Draw `n` images, and classes where there are any."""

@@ -1,11 +1,14 @@
-"""The last layer of a conditional discriminator: a linear logit plus the projection on the class."""
+"""What conditional discriminators share: a logit plus the projection on the class, and the interface."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gantune.errors import UsageError
 from gantune.networks.spectral_norm import SpectralLinear
-from gantune.records.interface import InputSpec
+from gantune.records.interface import InputSpec, OutputSpec
+
+LOGITS = OutputSpec(kind="vector", channels=1)
+"""What a discriminator gives: [N, 1]."""
 
 
 class ProjectionHead(nn.Module):
