@@ -1,3 +1,4 @@
+import signal
 import threading
 from itertools import islice
 
@@ -5,8 +6,14 @@ import psutil
 import pytest
 import torch
 
-from gantune.errors import CheckpointError
-from gantune.training.batches import BatchSchedule, BatchStream, Share, seed_generator
+from gantune.errors import CheckpointError, ScriptError
+from gantune.training.batches import (
+    BatchSchedule,
+    BatchStream,
+    Share,
+    explain_lost_workers,
+    seed_generator,
+)
 from gantune.training.dataset import ImageDataset
 from training_samples import write_dataset
 
@@ -73,6 +80,44 @@ def test_a_damaged_picture_is_an_error_in_the_loop(tmp_path):
     dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=4))
     dataset.resolution = 16
     stream = BatchStream(dataset, BatchSchedule(4, batch=4, seed=7, share=Share()), workers=1)
-    with pytest.raises(CheckpointError, match="Bring all to one size"):
+    with pytest.raises(CheckpointError, match=r"^00000/img\d+\.png in .* Bring all to one size and color\.$"):
         stream.next_batch()
     stream.close()
+
+
+def test_signals_of_the_terminal_leave_the_workers_to_the_loop(tmp_path):
+    dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=10))
+    stream = BatchStream(dataset, BatchSchedule(10, batch=4, seed=7, share=Share()), workers=1)
+    try:
+        stream.next_batch()
+        for worker in psutil.Process().children():
+            worker.send_signal(signal.SIGINT)
+            worker.send_signal(signal.SIGTERM)
+        for indices in take(12)[1:]:
+            assert torch.equal(stream.next_batch()[0], dataset[indices][0])
+    finally:
+        stream.close()
+
+
+def lose_the_workers(stream):
+    stream.next_batch()
+    for worker in psutil.Process().children():
+        worker.kill()
+    with explain_lost_workers():
+        for _ in range(12):
+            stream.next_batch()
+
+
+def test_a_killed_worker_is_told_in_one_sentence(tmp_path):
+    dataset = ImageDataset(write_dataset(tmp_path / "data.zip", count=10))
+    stream = BatchStream(dataset, BatchSchedule(10, batch=4, seed=7, share=Share()), workers=1)
+    try:
+        with pytest.raises(ScriptError, match=r"A process that reads pictures was killed"):
+            lose_the_workers(stream)
+    finally:
+        stream.close()
+
+
+def test_other_errors_are_not_explained_away():
+    with pytest.raises(RuntimeError, match="something else"), explain_lost_workers():
+        raise RuntimeError("something else")

@@ -89,6 +89,57 @@ def test_what_is_no_data_set_is_refused(tmp_path, content):
         ImageDataset(path)
 
 
+def test_pictures_that_are_not_square_are_refused(tmp_path):
+    Image.new("L", (16, 8)).save(tmp_path / "a.png")
+    with pytest.raises(UsageError, match=r"a\.png in .* is 16×8; networks take square pictures"):
+        ImageDataset(tmp_path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_damaged_member_of_a_zip_is_named(tmp_path, method, share):
+    path = tmp_path / "data.zip"
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32), dtype=np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, format="PNG")
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a.png", stream.getvalue())
+        archive.writestr("b.png", stream.getvalue())
+        _, second = archive.infolist()
+    content = bytearray(path.read_bytes())
+    middle = second.header_offset + int(share * second.compress_size)
+    content[middle : middle + 20] = b"\xff" * 20
+    path.write_bytes(content)
+    dataset = ImageDataset(path)
+    with pytest.raises(CheckpointError, match=r"^b\.png in .* is not a readable picture"):
+        dataset[[1]]
+
+
+@pytest.mark.parametrize("label", [100_000, [0.5, float("nan")]])
+def test_a_label_beyond_reason_is_refused(tmp_path, label):
+    Image.new("L", (8, 8)).save(tmp_path / "a.png")
+    (tmp_path / "dataset.json").write_text(json.dumps({"labels": [["a.png", label]]}))
+    with pytest.raises(CheckpointError, match="a class number from 0 to 99999, or a list of finite numbers"):
+        ImageDataset(tmp_path, use_labels=True)
+
+
+def test_the_fingerprint_is_that_of_names_and_contents(tmp_path):
+    first = write_dataset(tmp_path / "first.zip", count=4)
+    same = ImageDataset(write_dataset(tmp_path / "same.zip", count=4)).fingerprint()
+    assert same == ImageDataset(first).fingerprint()
+    fewer = ImageDataset(write_dataset(tmp_path / "fewer.zip", count=3)).fingerprint()
+    other = ImageDataset(write_dataset(tmp_path / "other.zip", count=4, size=16)).fingerprint()
+    relabeled = ImageDataset(write_dataset(tmp_path / "labels.zip", count=4, classes=2), use_labels=True)
+    assert len({same, fewer, other, relabeled.fingerprint()}) == 4
+    with zipfile.ZipFile(first) as stored:
+        stored.extractall(tmp_path / "folder")
+    folder = ImageDataset(tmp_path / "folder")
+    before = folder.fingerprint()
+    with (tmp_path / "folder" / "00000" / "img00000002.png").open("ab") as picture:
+        picture.write(b"more")
+    assert folder.fingerprint() != before
+
+
 def test_a_damaged_picture_is_named(tmp_path):
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n")
     with pytest.raises(CheckpointError, match=r"a\.png .* not a readable picture"):

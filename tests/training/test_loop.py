@@ -1,5 +1,6 @@
 import json
 import logging
+import signal
 
 import pytest
 import torch
@@ -8,9 +9,9 @@ from safetensors.torch import load_file
 
 from gantune.checkpoints import load_checkpoint
 from gantune.errors import CheckpointError, InterruptedRunError, UsageError
-from gantune.training import AugmentOptions, NetworkShape, loop, train
+from gantune.training import AugmentOptions, NetworkShape, step, train
 from gantune.training.run_folder import STATE_FILE
-from training_samples import small_recipe, small_request
+from training_samples import small_recipe, small_request, write_dataset
 
 
 def state_of(run):
@@ -72,20 +73,40 @@ def test_a_stopped_run_continues_bit_equal(tmp_path, aug):
     assert [json.loads(line)["num_images"] for line in lines] == [16, 32, 40, 48, 64, 80]
 
 
-def test_an_interrupted_run_says_how_to_continue(tmp_path, monkeypatch):
-    steps = []
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_a_run_between_two_steps(undisturbed, tmp_path, monkeypatch, number):
+    def interrupt(phase, game, real, context):
+        if game.step == 3 and phase.name == "d_main":
+            signal.raise_signal(number)
+        run_phase(phase, game, real, context)
 
-    def interrupt(game, real, context):
-        steps.append(game.step)
-        if len(steps) == 4:
-            raise KeyboardInterrupt
-        take_step(game, real, context)
-
-    take_step = loop.take_step
-    monkeypatch.setattr(loop, "take_step", interrupt)
-    with pytest.raises(InterruptedRunError, match=r"after 24 images.*--resume .*00000"):
+    run_phase = step.run_phase
+    monkeypatch.setattr(step, "run_phase", interrupt)
+    with pytest.raises(InterruptedRunError, match=rf"by {number.name} after 32 images.*--resume .*00000"):
         train(small_request(tmp_path))
-    assert (tmp_path / "runs" / "00000-stylegan2-data-batch8-gamma1" / STATE_FILE).is_file()
+    monkeypatch.undo()
+    part = tmp_path / "runs" / "00000-stylegan2-data-batch8-gamma1"
+    assert_bit_equal(state_of(train(small_request(tmp_path, resume=part)).run), state_of(undisturbed[1]))
+
+
+def test_other_data_are_refused_when_a_run_is_resumed(tmp_path):
+    part = train(small_request(tmp_path, kimg=0.008)).run
+    before = (part / STATE_FILE).read_bytes()
+    write_dataset(tmp_path / "data.zip", count=25)
+    with pytest.raises(UsageError, match="was trained on other pictures than those of --data"):
+        train(small_request(tmp_path, resume=part))
+    assert (part / STATE_FILE).read_bytes() == before
+
+
+def test_a_damaged_picture_leaves_no_run_folder(tmp_path):
+    data = write_dataset(tmp_path / "data.zip")
+    content = bytearray(data.read_bytes())
+    place = content.rindex(b"IDAT", 0, content.rindex(b"PK\x03\x04"))
+    content[place : place + 8] = bytes(8)
+    data.write_bytes(content)
+    with pytest.raises(CheckpointError, match="is not a readable picture"):
+        train(small_request(tmp_path))
+    assert not list((tmp_path / "runs").glob("*"))
 
 
 def test_another_recipe_is_named_when_a_run_is_resumed(tmp_path, caplog):

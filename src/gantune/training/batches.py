@@ -1,15 +1,18 @@
 """The stream of training batches: shuffled by seed and step alone, read ahead by worker processes."""
 
+import signal
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader, Dataset, Sampler
 
+from gantune.errors import GantuneError, ScriptError
 from gantune.training.dataset import ImageDataset
 from gantune.training.dealing import deal_positions
 
@@ -71,6 +74,39 @@ Batch = tuple[Tensor, Tensor]
 _READY = 2
 
 
+class _Answers(Dataset[Batch | GantuneError]):
+    """Hand over an error as an item: what a worker raises, torch wraps into a page of its traceback."""
+
+    def __init__(self, dataset: ImageDataset) -> None:
+        self.dataset = dataset
+
+    def __getitem__(self, indices: list[int]) -> Batch | GantuneError:
+        try:
+            return self.dataset[indices]
+        except GantuneError as error:
+            return error
+
+
+def _leave_signals_to_the_loop(_: int) -> None:
+    # A terminal sends Ctrl-C to every process; the loop still needs this one for the step it is in.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def explain_lost_workers() -> Iterator[None]:
+    """Raise `ScriptError` in place of torch's own where a worker process was killed."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise ScriptError(
+            "A process that reads pictures was killed, perhaps for want of memory; resume the run, with "
+            "--workers 0 if it happens again."
+        ) from error
+
+
 class BatchStream:
     """Yield (images [N, C, R, R] bytes, labels [N, label_dim]) for one step after the other.
 
@@ -82,27 +118,33 @@ class BatchStream:
         self, dataset: ImageDataset, schedule: BatchSchedule, *, workers: int, prefetch: int = 4
     ) -> None:
         ahead = {"prefetch_factor": prefetch, "persistent_workers": True} if workers else {}
-        loader: DataLoader[Batch] = DataLoader(
-            dataset,
+        loader: DataLoader[Batch | GantuneError] = DataLoader(
+            _Answers(dataset),
             batch_size=None,
             sampler=schedule,
             num_workers=workers,
             pin_memory=torch.cuda.is_available(),
+            worker_init_fn=_leave_signals_to_the_loop,
             **ahead,  # type: ignore[arg-type]
         )
-        self._batches: Iterator[Batch] | None = iter(loader)
+        self._batches: Iterator[Batch | GantuneError] | None = iter(loader)
         self._thread = ThreadPoolExecutor(1, "gantune-batches") if workers else None
-        self._ready: deque[Future[Batch]] = deque()
+        self._ready: deque[Future[Batch | GantuneError]] = deque()
         for _ in range(_READY):
             self._take_ahead()
 
     def next_batch(self) -> Batch:
-        """Wait for the next batch."""
+        """Wait for the next batch; raise what went wrong where it was read."""
         assert self._batches is not None, "a closed stream gives no batch"
         if self._thread is None:
-            return next(self._batches)
-        self._take_ahead()
-        return self._ready.popleft().result()
+            answer = next(self._batches)
+        else:
+            answer = self._ready.popleft().result()
+            # Asked for only now: the thread that fetches it would take the interpreter from this one.
+            self._take_ahead()
+        if isinstance(answer, GantuneError):
+            raise answer
+        return answer
 
     def close(self) -> None:
         """End the thread and the worker processes."""

@@ -1,9 +1,12 @@
 """Training images: a folder or a ZIP of pictures, with labels in `dataset.json`."""
 
+import hashlib
 import io
 import json
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +21,20 @@ from gantune.errors import CheckpointError, UsageError
 from gantune.runtime.images import IMAGE_SUFFIXES
 
 LABEL_FILE = "dataset.json"
+_MOST_CLASSES = 100_000
+# What zipfile, zlib and Pillow raise for damaged, encrypted or oddly packed content.
+_DAMAGE = (
+    UnidentifiedImageError,
+    Image.DecompressionBombError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    RuntimeError,
+)
 
 
 class ImageDataset(Dataset[tuple[Tensor, Tensor]]):
@@ -40,6 +57,11 @@ class ImageDataset(Dataset[tuple[Tensor, Tensor]]):
         self.num_stored = len(self.names)
         first = self._read_pixels(0)
         self.channels, self.resolution = first.shape[0], first.shape[1]
+        if first.shape[1] != first.shape[2]:
+            raise UsageError(
+                f"{self.names[0]} in {path} is {first.shape[2]}×{first.shape[1]}; networks take square "
+                "pictures. Crop or pad them."
+            )
         self.labels = self._read_labels(names) if use_labels else torch.zeros(self.num_stored, 0)
 
     def __len__(self) -> int:
@@ -59,10 +81,24 @@ class ImageDataset(Dataset[tuple[Tensor, Tensor]]):
             if pixels.shape != (self.channels, self.resolution, self.resolution):
                 raise CheckpointError(
                     f"{self.names[position]} in {self.path} has the shape {pixels.shape}; the first picture "
-                    f"has {(self.channels, self.resolution, self.resolution)}. Bring all to one size."
+                    f"has {(self.channels, self.resolution, self.resolution)}. Bring all to one size and "
+                    "color."
                 )
             pictures.append(pixels[:, :, ::-1] if index >= self.num_stored else pixels)
         return torch.from_numpy(np.stack(pictures)), self.labels[stored]
+
+    def fingerprint(self) -> str:
+        """Give a SHA-256 that other data would not have: over names, sizes and, in a ZIP, checksums."""
+        digest = hashlib.sha256()
+        listed = [*self.names, LABEL_FILE] if self.label_dim else self.names
+        for name in listed:
+            if self._is_folder:
+                facts: tuple[object, ...] = (name, (self.path / name).stat().st_size)
+            else:
+                entry = self._open().getinfo(name)
+                facts = (name, entry.file_size, entry.CRC)
+            digest.update(repr(facts).encode())
+        return digest.hexdigest()
 
     def _list_names(self) -> list[str]:
         if self._is_folder:
@@ -70,7 +106,7 @@ class ImageDataset(Dataset[tuple[Tensor, Tensor]]):
             return [item.relative_to(self.path).as_posix() for item in files]
         try:
             return self._open().namelist()
-        except (OSError, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             raise CheckpointError(f"{self.path} is neither a folder nor a readable ZIP ({error}).") from error
 
     def _open(self) -> zipfile.ZipFile:
@@ -89,7 +125,7 @@ class ImageDataset(Dataset[tuple[Tensor, Tensor]]):
             with Image.open(io.BytesIO(self._read_bytes(name))) as picture:
                 drawn = picture if picture.mode == "L" else picture.convert("RGB")
                 pixels = np.array(drawn, dtype=np.uint8)
-        except (UnidentifiedImageError, OSError, ValueError, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             raise CheckpointError(f"{name} in {self.path} is not a readable picture ({error}).") from error
         return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
 
@@ -100,16 +136,18 @@ class ImageDataset(Dataset[tuple[Tensor, Tensor]]):
             listed = json.loads(self._read_bytes(LABEL_FILE))["labels"]
             by_name: Mapping[str, int | list[float]] = dict(listed)
             values = np.array([by_name[name] for name in self.names])
-        except (ValueError, KeyError, TypeError) as error:
+        except (KeyError, TypeError, *_DAMAGE) as error:
             raise CheckpointError(
                 f"{LABEL_FILE} in {self.path} does not label every picture ({type(error).__name__}: {error})."
             ) from error
-        if values.dtype.kind == "i" and values.ndim == 1 and values.min() >= 0:
+        kind, ndim = values.dtype.kind, values.ndim
+        if kind == "i" and ndim == 1 and 0 <= values.min() <= values.max() < _MOST_CLASSES:
             return torch.nn.functional.one_hot(torch.from_numpy(values)).float()
-        if values.dtype.kind in "if" and values.ndim == 2:
+        if kind in "if" and ndim == 2 and bool(np.isfinite(values).all()):
             return torch.from_numpy(values.astype(np.float32))
         raise CheckpointError(
-            f"{LABEL_FILE} in {self.path} must give a class number or a list of numbers each."
+            f"{LABEL_FILE} in {self.path} must give every picture a class number from 0 to "
+            f"{_MOST_CLASSES - 1}, or a list of finite numbers."
         )
 
     def __getstate__(self) -> dict[str, object]:

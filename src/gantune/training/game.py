@@ -18,7 +18,7 @@ class Game:
     """The players, their optimizers and the running numbers after `step` steps and `num_images` images.
 
     `loss_scales` are those of the learners, for float16. `records` collects what the phases report since the
-    last tick; it is not part of the state.
+    last tick; it is not part of the state. `data` is the fingerprint of the images, where it is known.
     """
 
     players: Players
@@ -30,6 +30,7 @@ class Game:
     step: int = 0
     num_images: int = 0
     elapsed_s: float = 0.0
+    data: str | None = None
     loss_scales: dict[str, LossScale] = field(
         default_factory=lambda: {"generator": LossScale(), "discriminator": LossScale()}
     )

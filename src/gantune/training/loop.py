@@ -2,8 +2,9 @@
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,17 +14,18 @@ from gantune.errors import InterruptedRunError, UsageError
 from gantune.measuring.process_facts import read_peak_bytes
 from gantune.measuring.stopwatch import Stopwatch
 from gantune.runtime.allocator import tune_allocator
-from gantune.training.batches import BatchSchedule, BatchStream, Share
+from gantune.training.batches import BatchSchedule, BatchStream, Share, explain_lost_workers
 from gantune.training.compiling import check_compiler
 from gantune.training.dataset import ImageDataset
 from gantune.training.game import Game, start_game
 from gantune.training.health import fake_spread, find_ailments, image_spread, stop_if_ill
+from gantune.training.interruption import StopRequest, stop_between_steps
 from gantune.training.layout import keep_channels_last
 from gantune.training.memory_probe import check_memory, probe_phases
 from gantune.training.options import Recipe, Schedule, SpeedOptions
 from gantune.training.peers import Peers
 from gantune.training.phases import plan_phases
-from gantune.training.pictures import pick_labels, write_fakes, write_reals
+from gantune.training.pictures import pick_labels, read_reals, write_fakes, write_reals
 from gantune.training.players import build_players
 from gantune.training.progress import describe_probe, describe_tick
 from gantune.training.run_folder import (
@@ -32,6 +34,7 @@ from gantune.training.run_folder import (
     STATE_FILE,
     create_run_folder,
     find_state,
+    hold_run,
     remove_leftovers,
     snapshot_path,
 )
@@ -90,7 +93,7 @@ def train(
 ) -> TrainResult:
     """Train until `kimg` thousand images have been seen, and return where the result lies.
 
-    Raise `InterruptedRunError` where the user stops it; the state is saved then.
+    Raise `InterruptedRunError` where SIGINT or SIGTERM stops it; the state is saved then, between two steps.
     """
     peers = peers or Peers()
     dataset = open_data(request)
@@ -113,18 +116,19 @@ def train(
         keep_channels_last(players.generator)
         keep_channels_last(players.discriminator)
     game = start_game(players, recipe, fused_optimizer=speed.fused_optimizer)
-    run = _prepare_run(request, game, dataset, peers)
+    game.data = dataset.fingerprint()
     share = Share(peers.rank, peers.world_size, recipe.shape.mbstd_group)
-    schedule = BatchSchedule(
-        len(dataset), batch=recipe.batch, seed=recipe.seed, first_step=game.step, share=share
-    )
-    with (
-        watch(rank=peers.rank, patience_s=speed.patience_s) as dog,
-        _open_stream(dataset, schedule, speed) as stream,
-    ):
-        phases = plan_phases(recipe, players.generator)
-        context = StepContext(phases, speed, peers, dataset.labels, on_phase=dog.beat)
-        return _Loop(request, game, context, stream, run, dataset, on_progress).run()
+    with stop_between_steps() as wish, _take_run(request, game, dataset, peers) as run:
+        schedule = BatchSchedule(
+            len(dataset), batch=recipe.batch, seed=recipe.seed, first_step=game.step, share=share
+        )
+        with (
+            watch(rank=peers.rank, patience_s=speed.patience_s) as dog,
+            _open_stream(dataset, schedule, speed) as stream,
+        ):
+            phases = plan_phases(recipe, players.generator)
+            context = StepContext(phases, speed, peers, dataset.labels, on_phase=dog.beat)
+            return _Loop(request, game, context, stream, run, dataset, on_progress).run(wish)
 
 
 @contextmanager
@@ -133,30 +137,38 @@ def _open_stream(
 ) -> Iterator[BatchStream]:
     stream = BatchStream(dataset, schedule, workers=speed.workers)
     try:
-        yield stream
+        with explain_lost_workers():
+            yield stream
     finally:
         stream.close()
 
 
-def _prepare_run(request: TrainRequest, game: Game, dataset: ImageDataset, peers: Peers) -> Path:
-    """Create the run's folder, or take up the one that is resumed."""
+@contextmanager
+def _take_run(request: TrainRequest, game: Game, dataset: ImageDataset, peers: Peers) -> Iterator[Path]:
+    """Create the run's folder, or take up the one that is resumed, and hold it until the block ends."""
     if request.resume is not None and request.resume.is_dir():
         run = request.resume
-        saved = load_state(game, find_state(run))
-        if peers.is_first:
-            _note_changes(saved, request.recipe, run, game.num_images)
-            for name in (STATISTICS_FILE, METRICS_FILE):
-                cut_after(run / name, game.num_images)
-            remove_leftovers(run)
-        return run
+        with hold_run(run) if peers.is_first else nullcontext():
+            saved = load_state(game, find_state(run))
+            if peers.is_first:
+                _note_changes(saved, request.recipe, run, game.num_images)
+                for name in (STATISTICS_FILE, METRICS_FILE):
+                    cut_after(run / name, game.num_images)
+                remove_leftovers(run)
+            yield run
+        return
     if request.resume is not None:
         load_weights(game.players, request.resume)
     created = str(_create_run(request, dataset)) if peers.is_first else ""
-    return Path(peers.share_text(created))
+    run = Path(peers.share_text(created))
+    with hold_run(run) if peers.is_first else nullcontext():
+        yield run
 
 
 def _create_run(request: TrainRequest, dataset: ImageDataset) -> Path:
     recipe = request.recipe
+    # Read first: a damaged picture must not leave a folder behind.
+    reals = read_reals(dataset, seed=recipe.seed)
     name = f"{recipe.shape.cfg}-{request.data.stem}-batch{recipe.batch}-gamma{recipe.gamma:g}"
     run = create_run_folder(request.outdir, name)
     described = {
@@ -166,8 +178,12 @@ def _create_run(request: TrainRequest, dataset: ImageDataset) -> Path:
         "speed": asdict(request.speed),
         "resume": None if request.resume is None else str(request.resume),
     }
-    (run / OPTIONS_FILE).write_text(json.dumps(described, indent=2) + "\n")
-    write_reals(dataset, run / "reals.png", seed=recipe.seed)
+    try:
+        (run / OPTIONS_FILE).write_text(json.dumps(described, indent=2) + "\n")
+        write_reals(reals, run / "reals.png")
+    except OSError:
+        shutil.rmtree(run, ignore_errors=True)
+        raise
     return run
 
 
@@ -216,19 +232,18 @@ class _Loop:
     def tick_images(self) -> int:
         return max(int(self.schedule.tick_kimg * 1000), 1)
 
-    def run(self) -> TrainResult:
+    def run(self, wish: StopRequest) -> TrainResult:
         total = int(self.schedule.kimg * 1000)
-        try:
-            while self.game.num_images < total:
-                self._step()
-                if self.game.num_images // self.tick_images > self.tick or self.game.num_images >= total:
-                    self._finish_tick(total)
-        except KeyboardInterrupt:
-            self._save()
-            raise InterruptedRunError(
-                f"Interrupted after {self.game.num_images} images; the state is saved. Repeat the command "
-                f"with --resume {self.folder} to continue."
-            ) from None
+        while self.game.num_images < total:
+            if wish.signal is not None:
+                self._save()
+                raise InterruptedRunError(
+                    f"Stopped by {wish.signal} after {self.game.num_images} images; the state is saved. "
+                    f"Repeat the command with --resume {self.folder} to continue."
+                )
+            self._step()
+            if self.game.num_images // self.tick_images > self.tick or self.game.num_images >= total:
+                self._finish_tick(total)
         self._save()
         snapshot = self._write_snapshot()
         return TrainResult(self.folder, snapshot, self.game.num_images, self.game.elapsed_s)

@@ -42,11 +42,16 @@ def write_fakes(average: nn.Module, labels: Tensor, path: Path, *, seed: int) ->
     _write_sheet(torch.cat(images).numpy(), path)
 
 
-def write_reals(dataset: ImageDataset, path: Path, *, seed: int) -> None:
-    """Write a sheet of images of the data set."""
+def read_reals(dataset: ImageDataset, *, seed: int) -> Tensor:
+    """Read the images of a sheet: bytes [N, C, R, R]."""
     count = min(COLUMNS * ROWS, dataset.num_stored)
     order = torch.randperm(dataset.num_stored, generator=seed_generator(seed, _SHEET, 2))[:count]
     pixels, _ = dataset[order.tolist()]
+    return pixels
+
+
+def write_reals(pixels: Tensor, path: Path) -> None:
+    """Write a sheet of images of the data set, given as bytes [N, C, R, R]."""
     _write_sheet(pixels.numpy().astype(np.float32) / 127.5 - 1, path)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from gantune.checkpoints.content import CheckpointContent, NetworkContent, Role
 from gantune.checkpoints.loading import load_checkpoint
 from gantune.checkpoints.safetensors_file import write_safetensors
-from gantune.errors import CheckpointError, StorageError
+from gantune.errors import CheckpointError, StorageError, UsageError
 from gantune.training.augment import AugmentState
 from gantune.training.game import Game
 from gantune.training.loss_scale import LossScale
@@ -32,6 +32,7 @@ def save_state(game: Game, path: Path) -> None:
         "step": game.step,
         "num_images": game.num_images,
         "elapsed_s": game.elapsed_s,
+        "data": game.data,
         "augment": asdict(game.augment),
         "loss_scales": {learner: asdict(scale) for learner, scale in game.loss_scales.items()},
         "recipe": asdict(game.recipe),
@@ -51,7 +52,8 @@ def save_state(game: Game, path: Path) -> None:
 def load_state(game: Game, path: Path) -> dict[str, object]:
     """Continue from a saved state and return the recipe that it was saved under.
 
-    Raise `CheckpointError` where the file is damaged or belongs to other networks.
+    Raise `CheckpointError` where the file is damaged or belongs to other networks, `UsageError` where it was
+    trained on other data.
     """
     try:
         with safe_open(path, framework="pt") as stored:
@@ -62,6 +64,12 @@ def load_state(game: Game, path: Path) -> dict[str, object]:
     if numbers["version"] != STATE_VERSION:
         raise CheckpointError(
             f"{path} has version {numbers['version']}; this gantune continues {STATE_VERSION}."
+        )
+    # States written before the data had a fingerprint have none.
+    if game.data is not None and numbers.get("data") not in (None, game.data):
+        raise UsageError(
+            f"The run in {path.parent} was trained on other pictures than those of --data: name the data it "
+            "began with, or begin a new run on these with --resume and one of its network-snapshot files."
         )
     _restore_tensors(game, tensors, path)
     game.step, game.num_images = int(numbers["step"]), int(numbers["num_images"])
