@@ -2,14 +2,15 @@
 
 Every configuration is a process of its own (`train_steps.py`). They take turns, round by round, so that a
 slow minute of the machine hits all of them; ratios are paired by round. Losses are compared before any time
-is shown.
+is shown. Rounds are taken as long as the subject's share of `--minutes` lasts, start and memory included.
 """
 
 import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,10 @@ from gantune.measuring import bootstrap_median
 from gantune.records.figures import Figure
 
 WORKER = Path(__file__).with_name("train_steps.py")
-NUM_ROUNDS = 15
+NUM_ROUNDS, FEWEST_ROUNDS = 15, 3
+MINUTES = 9.0
+# The look at the memory takes the steps of a round, each tensor counted.
+ROUNDS_FOR_MEMORY = 2
 LOSS_BOUND = 1e-3
 BF16_LOSS_BOUND = 2e-2
 TIME_BAR, MEMORY_BAR = 0.70, 0.80
@@ -95,8 +99,9 @@ class Stepper:
         self.process.wait()
 
 
-def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> list[Figure]:
+def measure(name: str, subject: Mapping[str, object], *, seconds: float) -> list[Figure]:
     """Compare the losses, then take turns, and return the rows of one subject."""
+    end = time.monotonic() + seconds
     steppers = [Stepper.start("off", subject, OFF)]
     switches = dict(OFF)
     for label, change in SWITCHES:
@@ -111,7 +116,7 @@ def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> lis
     ]
     if any(row.met is False for row in rows):
         return rows
-    rounds = [[stepper.ask("round")["ms"] for stepper in steppers] for _ in range(num_rounds)]
+    rounds = take_rounds(steppers, end=end)
     memory = [stepper.ask("memory") for stepper in steppers]
     for stepper in steppers:
         stepper.end()
@@ -122,9 +127,7 @@ def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> lis
         label = "all switches" if is_last else f"+ {stepper.name}"
         if index > last:
             label = f"all switches + {stepper.name}"
-        how = (
-            f"paired over {num_rounds} interleaved rounds of 4 steps, all phases; last change: {stepper.name}"
-        )
+        how = f"paired over {len(rounds)} interleaved rounds of 4 steps, all phases; last: {stepper.name}"
         rows.append(
             ratio_row(
                 f"{name}: step time, {label}",
@@ -145,6 +148,19 @@ def measure(name: str, subject: Mapping[str, object], *, num_rounds: int) -> lis
                 )
             )
     return rows
+
+
+def take_rounds(steppers: Sequence[Stepper], *, end: float) -> list[list[float]]:
+    """Let every stepper take its steps in turn until there is no time for another round before `end`."""
+    rounds: list[list[float]] = []
+    longest = 0.0
+    while len(rounds) < NUM_ROUNDS:
+        begin = time.monotonic()
+        if len(rounds) >= FEWEST_ROUNDS and begin + (1 + ROUNDS_FOR_MEMORY) * longest > end:
+            break
+        rounds.append([stepper.ask("round")["ms"] for stepper in steppers])
+        longest = max(longest, time.monotonic() - begin)
+    return rounds
 
 
 def ratio_row(
@@ -170,9 +186,9 @@ def check_losses(name: str, stepper: Stepper, found: dict[str, float], expected:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=NUM_ROUNDS)
-    rounds = parser.parse_args().rounds
-    rows = [row for name, subject in SUBJECTS.items() for row in measure(name, subject, num_rounds=rounds)]
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="time for all subjects together")
+    seconds = parser.parse_args().minutes * 60 / len(SUBJECTS)
+    rows = [row for name, subject in SUBJECTS.items() for row in measure(name, subject, seconds=seconds)]
     return publish("bench-train", rows)
 
 
