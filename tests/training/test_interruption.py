@@ -28,6 +28,17 @@ def test_the_handlers_come_back():
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+def test_what_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stop_between_steps() as wish:
+            signal.raise_signal(signal.SIGINT)
+            assert wish.signal is None
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_another_thread_takes_no_signals():
     found = []
 

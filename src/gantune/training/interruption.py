@@ -19,15 +19,18 @@ class StopRequest:
 def stop_between_steps() -> Iterator[StopRequest]:
     """Take the first SIGINT or SIGTERM as a wish to stop, and let the next one act as it would have before.
 
-    Only the main thread can take signals; in another one nothing changes.
+    A signal that is ignored stays ignored. Only the main thread can take signals; in another one nothing
+    changes.
     """
     wish = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield wish
         return
-    # A handler that was not set from Python cannot be put back; the system's own takes its place.
+    # What ignores a signal, as `nohup` has it, goes on ignoring it. A handler that was not set from Python
+    # cannot be put back; the system's own takes its place.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = {
-        number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)
+        number: handler or signal.SIG_DFL for number, handler in handlers.items() if handler != signal.SIG_IGN
     }
 
     def put_back() -> None:
