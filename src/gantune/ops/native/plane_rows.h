@@ -4,22 +4,18 @@
 // filter reads; a filter that is not separable reads a ring of plain rows. It needs no channels to fill registers.
 #pragma once
 
+#include "halved_row.h"
+#include "lane_order.h"
+#include "row_term.h"
 #include "tensor_rows.h"
 
 namespace {
 
-// A summand tap * p[m] of output m.
-struct Term {
-  const float* p;
-  float tap;
-};
-
-enum class Write { scratch, image, streaming };
 
 template <int Count, int Blocks>
-GANTUNE_INLINE void sum_block(const Term* terms, int num_terms, int64_t m, Vec (&sum)[Blocks]) {
+GANTUNE_INLINE void sum_block(const Term<float>* terms, int num_terms, int64_t m, Vec (&sum)[Blocks]) {
   for (Vec& s : sum) s = Vec{};
-  auto add = [&](const Term& term) __attribute__((always_inline)) {
+  auto add = [&](const Term<float>& term) __attribute__((always_inline)) {
     unrolled<Blocks>(GANTUNE_EACH(b) { sum[b] += load(term.p + m + b * V) * term.tap; });
   };
   if constexpr (Count > 0) unrolled<Count>(GANTUNE_EACH(k) { add(terms[k]); });
@@ -30,30 +26,26 @@ GANTUNE_INLINE void sum_block(const Term* terms, int num_terms, int64_t m, Vec (
 // out[m] = sum of the terms, whose number is a constant where Count is not 0. Scratch rows have room for a whole
 // register behind `count`; an image has not.
 template <int Count, Write How, class T>
-void sum_counted(const Term* terms, int num_terms, T* out, int64_t count) {
+void sum_counted(const Term<float>* terms, int num_terms, T* out, int64_t count) {
   constexpr int B = 4;
-  Term mine[Count > 0 ? Count : 1];
+  Term<float> mine[Count > 0 ? Count : 1];
   for (int k = 0; k < Count; ++k) mine[k] = terms[k];
   if constexpr (Count > 0) terms = mine;
   int64_t m = 0;
   for (; m + B * V <= count; m += B * V) {
     Vec sum[B];
     sum_block<Count, B>(terms, num_terms, m, sum);
-    unrolled<B>(GANTUNE_EACH(b) {
-      if constexpr (How == Write::streaming) stream(out + m + b * V, sum[b]);
-      else store_from_float(out + m + b * V, sum[b]);
-    });
+    unrolled<B>(GANTUNE_EACH(b) { write_sum<How>(out, m + b * V, sum[b], count); });
   }
   for (; m < count; m += V) {
     Vec sum[1];
     sum_block<Count, 1>(terms, num_terms, m, sum);
-    if (How == Write::scratch || m + V <= count) store_from_float(out + m, sum[0]);
-    else store_some(out + m, sum[0], int(count - m));
+    write_sum<How>(out, m, sum[0], count);
   }
 }
 
 template <Write How, class T>
-void sum_terms(const Term* terms, int num_terms, T* out, int64_t count) {
+void sum_terms(const Term<float>* terms, int num_terms, T* out, int64_t count) {
   switch (num_terms) {
     case 1: return sum_counted<1, How>(terms, num_terms, out, count);
     case 2: return sum_counted<2, How>(terms, num_terms, out, count);
@@ -63,24 +55,6 @@ void sum_terms(const Term* terms, int num_terms, T* out, int64_t count) {
     default: return sum_counted<0, How>(terms, num_terms, out, count);
   }
 }
-
-template <int... I>
-GANTUNE_INLINE void zip(Vec a, Vec b, float* out, Lanes<0, I...>) {
-  store(out, __builtin_shufflevector(a, b, ((I & 1) * V + I / 2)...));
-  store(out + V, __builtin_shufflevector(a, b, ((I & 1) * V + V / 2 + I / 2)...));
-}
-template <int... I>
-GANTUNE_INLINE void unzip(Vec a, Vec b, Vec& even, Vec& odd, Lanes<0, I...>) {
-  even = __builtin_shufflevector(a, b, (2 * I)...);
-  odd = __builtin_shufflevector(a, b, (2 * I + 1)...);
-}
-template <int N, int... I>
-struct AllLanes : AllLanes<N - 1, N - 1, I...> {};
-template <int... I>
-struct AllLanes<0, I...> {
-  using Type = Lanes<0, I...>;
-};
-using EveryLane = AllLanes<V>::Type;
 
 // Rows `stride` apart, element m of row r to out[m * num_rows + r], and back.
 void interleave(const float* in, int64_t stride, int num_rows, int64_t length, float* out) {
@@ -106,39 +80,32 @@ void deinterleave(const float* in, int num_rows, int64_t length, float* out, int
 }
 
 // Lane m is the sum over k of taps[k] * load_at(2 m + k).
-template <int Count, class LoadAt>
+template <class LoadAt>
 GANTUNE_INLINE Vec halve(const LoadAt& load_at, const float* taps, int num_taps) {
   Vec sum = {};
-  auto add = [&](int k) __attribute__((always_inline)) {
+  for (int k = 0; k < num_taps; k += 2) {
     Vec even, odd;
     unzip(load_at(k), load_at(k + V), even, odd, EveryLane{});
     sum += even * taps[k];
     sum += odd * taps[k + 1];
-  };
-  if constexpr (Count > 0) unrolled<Count / 2>(GANTUNE_EACH(pair) { add(2 * pair); });
-  else
-    for (int k = 0; k < num_taps; k += 2) add(k);
+  }
   return sum;
 }
 
 // out[m] = sum over k of taps[k] * x[2 m + first + k], zero outside the row, for an even number of taps: straight from
 // the row, since what was just stored could not be loaded again at another place without waiting. `out` has room for a
 // whole register behind `count`.
-template <int Count>
 void halve_row(const float* x, int64_t width, int64_t first, const float* taps, int num_taps, float* out,
                int64_t count) {
-  float mine[Count > 0 ? Count : 1];
-  for (int k = 0; k < Count; ++k) mine[k] = taps[k];
-  if (Count > 0) taps = mine;
   for (int64_t m = 0; m < count; m += V) {
     const int64_t begin = 2 * m + first;
     if (begin >= 0 && begin + 2 * V + num_taps - 2 <= width) {
       fetch_ahead(x + begin);
       fetch_ahead(x + begin + V);
-      store(out + m, halve<Count>([=](int k) __attribute__((always_inline)) { return load(x + begin + k); }, taps, num_taps));
+      store(out + m, halve([=](int k) __attribute__((always_inline)) { return load(x + begin + k); }, taps, num_taps));
     } else {
-      store(out + m, halve<Count>([=](int k) __attribute__((always_inline)) { return load_within(x, begin + k, width); },
-                                  taps, num_taps));
+      store(out + m, halve([=](int k) __attribute__((always_inline)) { return load_within(x, begin + k, width); }, taps,
+                           num_taps));
     }
   }
 }
@@ -171,14 +138,17 @@ class PlaneRows {
  public:
   PlaneRows(const FilterPlan& plan, int64_t sample, int64_t channel, float* scratch)
       : plan_(plan), h_(plan.horizontal), v_(plan.vertical), cut_(plan.horizontal),
-        separable_(plan.up_table_2d == nullptr), num_slots_(v_.up_taps), sample_(sample), channel_(channel) {
+        separable_(plan.up_table_2d == nullptr),
+        halves_(separable_ && h_.up == 1 && h_.down == 2 && h_.up_taps == 4 &&
+                plan.request.x.type == plan.request.y.type),
+        num_slots_(v_.up_taps), sample_(sample), channel_(channel) {
     slot_floats_ = separable_ ? cut_.result_floats() : cut_.row_floats();
     padded_ = scratch;
     split_ = padded_ + cut_.row_floats();
     phases_ = split_ + cut_.row_floats();
     result_ = phases_ + cut_.result_floats();
     slots_ = result_ + cut_.result_floats();
-    terms_ = reinterpret_cast<Term*>(slots_ + num_slots_ * slot_floats_);
+    terms_ = reinterpret_cast<Term<float>*>(slots_ + num_slots_ * slot_floats_);
     places_ = reinterpret_cast<int64_t*>(terms_ + h_.up_taps * v_.up_taps);
     for (int s = 0; s < cut_.out_phases; ++s)
       for (int k = 0; k < h_.up_taps; ++k) {
@@ -191,7 +161,7 @@ class PlaneRows {
     const RowCut cut(plan.horizontal);
     const int64_t slot = larger(cut.result_floats(), cut.row_floats());
     return 2 * cut.row_floats() + 2 * cut.result_floats() + plan.vertical.up_taps * slot +
-           int64_t(plan.horizontal.up_taps) * plan.vertical.up_taps * int64_t(sizeof(Term) / sizeof(float)) +
+           int64_t(plan.horizontal.up_taps) * plan.vertical.up_taps * int64_t(sizeof(Term<float>) / sizeof(float)) +
            int64_t(plan.horizontal.up_taps) * cut.out_phases * 2 + V;
   }
 
@@ -200,6 +170,11 @@ class PlaneRows {
     const int64_t first = v_.first + q / v_.up;
     const int phase = int(q % v_.up);
     const int64_t begin = larger<int64_t>(first, 0), end = smaller<int64_t>(first + v_.up_taps, v_.size_in);
+    if (halves_) {
+      if (plan_.request.x.type == FLOAT32) write_halved<float>(o, first, begin, end, phase);
+      else write_halved<uint16_t>(o, first, begin, end, phase);
+      return;
+    }
     for (filled_ = larger(filled_, begin); filled_ < end; ++filled_) fill(filled_);
     if (separable_) {
       int n = 0;
@@ -218,7 +193,7 @@ class PlaneRows {
       sum_terms<Write::scratch>(terms_, n, to + s * cut_.out_stride, cut_.periods);
     }
     if (cut_.out_phases > 1) interleave(phases_, cut_.out_stride, cut_.out_phases, cut_.periods, result_);
-    const Term whole{result_, 1.0f};
+    const Term<float> whole{result_, 1.0f};
     write(o, &whole, 1);
   }
 
@@ -236,8 +211,7 @@ class PlaneRows {
   void fill(int64_t row) {
     if (separable_ && h_.up == 1 && h_.down == 2 && h_.up_taps % 2 == 0 && plan_.request.x.type == FLOAT32) {
       const float* x = row_pointer<float>(plan_.request.x, {sample_, channel_, 1}, row);
-      const auto halve_one = h_.up_taps == 4 ? halve_row<4> : halve_row<0>;
-      halve_one(x, h_.size_in, h_.first + h_.lead, h_.up_table, h_.up_taps, slot(row), h_.size_out);
+      halve_row(x, h_.size_in, h_.first + h_.lead, h_.up_table, h_.up_taps, slot(row), h_.size_out);
       return;
     }
     float* cut = separable_ ? split_ : slot(row);
@@ -277,14 +251,28 @@ class PlaneRows {
     for (; w < count; ++w) out[w] = scalar_as_float(in + w);
   }
 
-  void write(int64_t o, const Term* terms, int n) {
+  // Output row o from input rows [begin, end), of which `first` would meet the first tap of `phase`.
+  template <class T>
+  void write_halved(int64_t o, int64_t first, int64_t begin, int64_t end, int phase) {
+    const Channels c{sample_, channel_, 1};
+    Term<T>* terms = reinterpret_cast<Term<T>*>(terms_);
+    int n = 0;
+    for (int64_t row = begin; row < end; ++row)
+      terms[n++] = {row_pointer<T>(plan_.request.x, c, row), v_.up_table[phase * v_.up_taps + (row - first)]};
+    const HalvedRow<T> halved{terms, n, h_.up_table, h_.size_in, h_.first + h_.lead};
+    T* out = row_pointer<T>(plan_.request.y, c, o);
+    if (plan_.streams && is_streamable(out)) halved.template write<Write::streaming>(out, h_.size_out);
+    else halved.template write<Write::image>(out, h_.size_out);
+  }
+
+  void write(int64_t o, const Term<float>* terms, int n) {
     const Image& y = plan_.request.y;
     const Channels c{sample_, channel_, 1};
     if (y.type == FLOAT32) write_to(row_pointer<float>(y, c, o), terms, n);
     else write_to(row_pointer<uint16_t>(y, c, o), terms, n);
   }
   template <class T>
-  void write_to(T* out, const Term* terms, int n) {
+  void write_to(T* out, const Term<float>* terms, int n) {
     if (plan_.streams && is_streamable(out)) sum_terms<Write::streaming>(terms, n, out, h_.size_out);
     else sum_terms<Write::image>(terms, n, out, h_.size_out);
   }
@@ -292,12 +280,12 @@ class PlaneRows {
   const FilterPlan& plan_;
   const Axis &h_, &v_;
   const RowCut cut_;
-  const bool separable_;
+  const bool separable_, halves_;
   const int64_t num_slots_;
   const int64_t sample_, channel_;
   int64_t slot_floats_, filled_ = 0;
   float *padded_, *split_, *phases_, *result_, *slots_;
-  Term* terms_;
+  Term<float>* terms_;
   int64_t* places_;
 };
 

@@ -86,7 +86,11 @@ GANTUNE_INLINE Vec at_least(Vec bound, Vec v) {
 
 GANTUNE_INLINE Vec from_bfloat16(VecHalf h) { return (Vec)(__builtin_convertvector(h, VecWord) << 16); }
 
-// Round to nearest even; a NaN stays a NaN (its payload must not round up to infinity).
+// Round to nearest even; a NaN stays a NaN (its payload must not round up to infinity). The instruction for it takes
+// numbers below the smallest normal one for zero.
+#if defined(GANTUNE_AVX512) && defined(__AVX512BF16__)
+GANTUNE_INLINE VecHalf to_bfloat16(Vec v) { return (VecHalf)_mm512_cvtneps_pbh((__m512)v); }
+#else
 GANTUNE_INLINE VecHalf to_bfloat16(Vec v) {
   VecWord bits = (VecWord)v;
   VecWord rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -94,6 +98,7 @@ GANTUNE_INLINE VecHalf to_bfloat16(Vec v) {
   VecInt is_nan = v != v;
   return __builtin_convertvector(is_nan ? quiet : rounded, VecHalf);
 }
+#endif
 
 GANTUNE_INLINE Vec load_as_float(const float* p) { return load(p); }
 GANTUNE_INLINE Vec load_as_float(const uint16_t* p) {
@@ -114,8 +119,9 @@ GANTUNE_INLINE float scalar_as_float(const uint16_t* p) {
   return x;
 }
 
-// Ask for what lies a few pages ahead: the processor's own prefetching ends with the page it reads.
-GANTUNE_INLINE void fetch_ahead(const void* p) { __builtin_prefetch(static_cast<const char*>(p) + 2 * 4096); }
+// Ask for what lies some pages ahead: the processor's own prefetching ends with the page it reads.
+template <int PAGES = 2>
+GANTUNE_INLINE void fetch_ahead(const void* p) { __builtin_prefetch(static_cast<const char*>(p) + PAGES * 4096); }
 
 // The first `count` lanes only; the others read as zero.
 #if defined(GANTUNE_AVX512)
@@ -164,6 +170,12 @@ GANTUNE_INLINE Vec load_within(const float* p, int64_t i, int64_t width) {
   for (int lane = begin; lane < end; ++lane) lanes[lane] = p[i + lane];
   return load(lanes);
 #endif
+}
+GANTUNE_INLINE Vec load_within(const uint16_t* p, int64_t i, int64_t width) {
+  uint16_t lanes[V] = {};
+  for (int lane = 0; lane < V; ++lane)
+    if (i + lane >= 0 && i + lane < width) lanes[lane] = p[i + lane];
+  return load_as_float(lanes);
 }
 
 // Past the caches: for results too large to be read back from them, which then need not be read to be written.
