@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from artifact_samples import write_onnx_artifact
 from gantune.errors import CheckpointError
 from gantune.measuring.named import name_subjects
 from gantune.measuring.original import RunnableOriginal
@@ -12,6 +13,7 @@ NETWORK = Path(__file__).parent.parent / "golden" / "stylegan2-uncond-32.pkl"
 
 
 def test_files_are_checkpoints_and_folders_are_artifacts(tmp_path: Path) -> None:
+    write_onnx_artifact(tmp_path)
     file, folder = name_subjects([NETWORK, tmp_path], threads=2, tune_allocator=True)
     assert isinstance(file.source, CheckpointSource)
     assert isinstance(folder.source, ArtifactSource)
@@ -45,3 +47,10 @@ def test_the_original_takes_any_batch_and_seeds_do_not_depend_on_it() -> None:
     one, three = (original(**draw_inputs(original.inputs, n, 5)) for n in (1, 3))
     assert three.shape == (3, 3, 32, 32)
     assert abs(one[0] - three[0]).max() < 1e-5
+
+
+def test_a_damaged_artifact_is_refused(tmp_path: Path) -> None:
+    write_onnx_artifact(tmp_path)
+    (tmp_path / "artifact.json").write_text("{")
+    with pytest.raises(CheckpointError, match="not readable"):
+        name_subjects([tmp_path], threads=1, tune_allocator=False)

@@ -10,6 +10,7 @@ from artifact_samples import INPUTS, expected_image, write_onnx_artifact
 from gantune import runtime
 from gantune.errors import CheckpointError, UnavailableError, UsageError
 from gantune.machine import is_glibc
+from gantune.runtime import write_artifact
 
 ENGINES = ["onnxruntime", "openvino"]
 Z = np.random.default_rng(1).standard_normal((8, 4)).astype(np.float32)
@@ -90,6 +91,16 @@ def test_a_file_the_engine_cannot_read_is_refused(tmp_path: Path, engine: str) -
     files = runtime.describe_files(tmp_path, ["network.onnx"])
     runtime.write_artifact(artifact.model_copy(update={"files": files}), tmp_path)
     with pytest.raises(CheckpointError, match="refuses"):
+        runtime.load(tmp_path)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_inputs_that_the_network_does_not_take_are_refused(tmp_path: Path, engine: str) -> None:
+    artifact = write_onnx_artifact(tmp_path, engine=engine)
+    write_artifact(artifact.model_copy(update={"inputs": artifact.inputs[:1]}), tmp_path)
+    with pytest.raises(
+        CheckpointError, match="names the inputs z, and .* takes truncation_psi, z"
+    ):
         runtime.load(tmp_path)
 
 

@@ -13,7 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, Inva
 
 from gantune.errors import CheckpointError, UnavailableError, first_line
 from gantune.records.artifact import Artifact
-from gantune.runtime.engines.session import Session, summarize_precisions
+from gantune.runtime.engines.session import Session, check_input_names, summarize_precisions
 from gantune.runtime.inputs import Arrays
 from gantune.runtime.sampling import draw_inputs
 
@@ -52,6 +52,7 @@ class _OnnxRuntimeSession:
         self._session = onnxruntime.InferenceSession(
             str(path), session_options(artifact, threads), providers=choose_providers(artifact)
         )
+        check_input_names(artifact, path, [node.name for node in self._session.get_inputs()])
 
     def run(self, inputs: Arrays) -> NDArray[np.float32]:
         output: NDArray[np.float32] = self._session.run(None, inputs)[0]

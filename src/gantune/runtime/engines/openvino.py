@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gantune.errors import CheckpointError
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.openvino_core import shared_core
-from gantune.runtime.engines.session import Session, summarize_precisions
+from gantune.runtime.engines.session import Session, check_input_names, summarize_precisions
 from gantune.runtime.inputs import Arrays
 
 _HINTS = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
@@ -37,7 +37,7 @@ class _OpenVinoSession:
         self._settings = compile_settings(artifact, threads)
         self._compiled: dict[_Shapes | None, openvino.CompiledModel] = {}
         self._requests: dict[_Shapes | None, openvino.InferRequest] = {}
-        self._read_model()
+        check_input_names(artifact, path, [node.any_name for node in self._read_model().inputs])
         single = _single_sample(artifact)
         if single is not None:
             self._prepare(single)

@@ -1,10 +1,14 @@
 """What every engine gives: a session that runs arrays and can say in which precision it did."""
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gantune.errors import CheckpointError
+from gantune.records.artifact import Artifact
 from gantune.runtime.inputs import Arrays
 
 
@@ -30,3 +34,13 @@ def summarize_precisions(precisions: list[str]) -> str:
         return next(iter(counts), "unknown")
     by_count = sorted(counts.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} ×{count}" for name, count in by_count)
+
+
+def check_input_names(artifact: Artifact, path: Path, found: Collection[str]) -> None:
+    """Raise CheckpointError where the network at `path` takes other inputs than its artifact.json names."""
+    named = {spec.name for spec in artifact.inputs}
+    if named != set(found):
+        raise CheckpointError(
+            f"artifact.json names the inputs {', '.join(sorted(named)) or 'none'}, and {path} takes "
+            f"{', '.join(sorted(found)) or 'none'}; export it again"
+        )
