@@ -29,7 +29,9 @@ from gantune.measuring import (
 )
 from gantune.networks.contract import Network
 from gantune.optimizing import OptimizeOptions, make_plan, run_plan
+from gantune.optimizing.assemble import read_budget
 from gantune.optimizing.build import BuildResult, build_candidate, move_to_environment
+from gantune.optimizing.integers import IntegerRun
 from gantune.optimizing.knobs import is_same_way, list_variants
 from gantune.optimizing.samples import draw_test_inputs
 from gantune.optimizing.trial import artifact_subject, judge_images, run_original
@@ -202,7 +204,11 @@ def _build(entry: Entry, plan: Plan, planned: PlannedCandidate, folder: Path) ->
         planned,
         folder,
         threads=THREADS,
-        draw_calibration=lambda: draw_calibration(network.inputs, plan),
+        integers=IntegerRun(
+            draw_calibration=lambda: draw_calibration(network.inputs, plan),
+            min_db=read_budget(plan).min_psnr_db,
+            image_error=plan.image_error,
+        ),
     )
 
 

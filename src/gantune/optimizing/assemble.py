@@ -113,6 +113,8 @@ def _judge(
     )
     if timing.stopped and status == "kept":
         reason = f"{reason}; {timing.stopped}"
+    if build.note:
+        reason = f"{reason}; {build.note}"
     return candidate.model_copy(
         update={
             "status": status,

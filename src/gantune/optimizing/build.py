@@ -1,34 +1,33 @@
 """Build a planned candidate: transforms in order, rounding to integers, then the engine's artifact."""
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
-from torch import Tensor, nn
+from torch import nn
 
 from gantune import transforms
 from gantune.backends import BuildOptions, find_backend
 from gantune.errors import GantuneError, StorageError, UsageError
 from gantune.measuring.form_fallbacks import read_fallbacks
 from gantune.ops.choose import collect_fallbacks
+from gantune.optimizing.integers import IntegerRun, round_to_integers
 from gantune.records.artifact import ArtifactEnvironment
 from gantune.records.fallback import FormFallback
 from gantune.records.plan import PlannedCandidate, Step
 from gantune.runtime import read_artifact, write_artifact
-from gantune.transforms.quantize import EngineName, QuantizeOptions, calibrate, quantize
 
 # The transforms' own catalogue, so that a new one can be planned and replayed by being listed there.
 TRANSFORMS = {name: getattr(transforms, name) for name in transforms.__all__}
-DrawCalibration: TypeAlias = Callable[[], Iterable[Mapping[str, Tensor]]]
 
 
 class BuildResult(BaseModel):
     """What came of building one candidate; `reason` is "" where it was built.
 
-    `fallbacks` are the slower forms of operations that the artifact was built with.
+    `note` says what else there is to know; `fallbacks` are the slower forms of operations that the artifact
+    was built with.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,6 +35,7 @@ class BuildResult(BaseModel):
     name: str
     status: Literal["built", "failed"]
     reason: str = ""
+    note: str = ""
     size_bytes: int = 0
     fallbacks: tuple[FormFallback, ...] = ()
 
@@ -57,12 +57,12 @@ def build_candidate(
     artifact_dir: Path,
     *,
     threads: int,
-    draw_calibration: DrawCalibration | None = None,
+    integers: IntegerRun | None = None,
 ) -> BuildResult:
     """Build the artifact of one candidate; a candidate that cannot be built fails alone, with its reason.
 
-    `draw_calibration` gives the batches that a candidate of integers is calibrated on. A disk that is full
-    ends the run (`StorageError`), since no other candidate could be built either.
+    `integers` is what a candidate of integers needs to know. A disk that is full ends the run
+    (`StorageError`), since no other candidate could be built either.
     """
     if artifact_dir.exists():
         shutil.rmtree(artifact_dir)
@@ -70,12 +70,13 @@ def build_candidate(
         precision=planned.precision,
         environment=_environment(planned, threads),
     )
+    note = ""
     with collect_fallbacks():
         try:
             transformed = apply_transforms(network, planned.steps)
             for step in planned.steps:
                 if step.kind == "quantize":
-                    transformed = _round_to_integers(transformed, planned.engine, draw_calibration)
+                    transformed, note = round_to_integers(transformed, planned.engine, integers)
                     rest = str(step.options.get("rest_precision", "fp32"))
                     options = replace(options, engine_options=(("rest_precision", rest),))
             artifact = find_backend(planned.engine).build(transformed, artifact_dir, options)
@@ -84,7 +85,11 @@ def build_candidate(
         except GantuneError as error:
             return BuildResult(name=planned.name, status="failed", reason=str(error))
         return BuildResult(
-            name=planned.name, status="built", size_bytes=artifact.size_bytes, fallbacks=read_fallbacks()
+            name=planned.name,
+            status="built",
+            note=note,
+            size_bytes=artifact.size_bytes,
+            fallbacks=read_fallbacks(),
         )
 
 
@@ -117,14 +122,3 @@ def _environment(planned: PlannedCandidate, threads: int) -> ArtifactEnvironment
         threads=count_threads(planned, threads),
         allocator="tuned" if is_allocator_tuned(planned) else "default",
     )
-
-
-def _round_to_integers(
-    network: nn.Module, engine: str, draw_calibration: DrawCalibration | None
-) -> nn.Module:
-    if draw_calibration is None:
-        raise UsageError("Integers need inputs to calibrate on, and none were given.")
-    if engine not in get_args(EngineName):
-        raise UsageError(f"{engine} has no integer scheme; there are: {', '.join(get_args(EngineName))}.")
-    name: EngineName = "openvino" if engine == "openvino" else "onnxruntime"
-    return quantize(network, calibrate(network, draw_calibration()), QuantizeOptions(engine=name))

@@ -88,6 +88,7 @@ def candidate_key(plan: Plan, planned: PlannedCandidate) -> str:
         "threads": plan.threads,
         "seed": plan.seed,
         "image_size": plan.image_size,
+        "gate": [plan.image_error, plan.budget.get("min_psnr_db")] if planned.precision == "int8" else None,
         "samples": _hash_samples(plan.samples),
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "gantune": _hash_source(),

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gantune.errors import UsageError
 from gantune.records.interface import InputSpec
 from gantune.runtime.images import list_images, read_image
 from gantune.runtime.sampling import Array, draw_inputs
 
+Picture = NDArray[np.float32]
 NUM_TEST_SAMPLES = 8
 # Test inputs stay clear of the seeds people generate and calibrate with.
 TEST_SEED_OFFSET = 1_000_003
@@ -36,34 +38,56 @@ def draw_calibration_arrays(
 ) -> Iterator[dict[str, Array]]:
     """Draw batches to calibrate integers on, disjoint from the test samples.
 
-    An image input takes center crops of the pictures behind those of the test, where there are any.
+    An image input takes center crops of the pictures behind those of the test; without any, the corners of
+    the test's pictures, which share no pixel with its crops.
     """
     image = next((spec for spec in inputs if spec.kind == "image"), None)
-    pictures = [] if samples is None or image is None else list_images(samples)[NUM_TEST_SAMPLES:]
+    crops = [] if samples is None or image is None else _crop_others(image, list_images(samples), image_size)
     for index in range(NUM_CALIBRATION_BATCHES):
         drawn = draw_inputs(
             inputs, CALIBRATION_BATCH, seed + CALIBRATION_SEED_OFFSET + index, image_size=image_size
         )
-        chosen = pictures[index * CALIBRATION_BATCH : (index + 1) * CALIBRATION_BATCH]
-        if image is not None and chosen:
-            drawn |= {image.name: _crop_pictures(image, chosen, image_size)}
+        if image is not None and crops:
+            first = index * CALIBRATION_BATCH
+            chosen = [crops[(first + offset) % len(crops)] for offset in range(CALIBRATION_BATCH)]
+            drawn |= {image.name: np.stack(chosen)}
         yield drawn
 
 
-def _crop_pictures(spec: InputSpec, paths: Sequence[Path], size: int) -> Array:
+def _crop_pictures(spec: InputSpec, paths: Sequence[Path], size: int) -> Picture:
+    pictures = (_read_picture(spec, path, size) for path in paths[:NUM_TEST_SAMPLES])
+    return np.stack([_crop_center(picture, size) for picture in pictures])
+
+
+def _crop_others(spec: InputSpec, paths: Sequence[Path], size: int) -> list[Picture]:
+    """Crop what the test does not: other pictures, or else the corners of those that are large enough."""
+    others = paths[NUM_TEST_SAMPLES:][: NUM_CALIBRATION_BATCHES * CALIBRATION_BATCH]
+    if others:
+        return [_crop_center(_read_picture(spec, path, size), size) for path in others]
+    crops = []
+    for picture in (_read_picture(spec, path, size) for path in paths):
+        if max(picture.shape[1:]) < 3 * size:
+            continue
+        for rows in (slice(None, size), slice(-size, None)):
+            crops += [picture[:, rows, :size], picture[:, rows, -size:]]
+    return crops
+
+
+def _read_picture(spec: InputSpec, path: Path, size: int) -> Picture:
     low = 0.0 if spec.low is None else spec.low
     high = 1.0 if spec.high is None else spec.high
-    crops = []
-    for path in paths[:NUM_TEST_SAMPLES]:
-        picture = read_image(path, low=low, high=high)
-        height, width = picture.shape[1:]
-        if min(height, width) < size:
-            raise UsageError(
-                f"{path} is {width}×{height}, smaller than --image-size {size}; choose a smaller one."
-            )
-        top, left = (height - size) // 2, (width - size) // 2
-        crops.append(picture[:, top : top + size, left : left + size])
-    return np.stack(crops)
+    picture = read_image(path, low=low, high=high)
+    height, width = picture.shape[1:]
+    if min(height, width) < size:
+        raise UsageError(
+            f"{path} is {width}×{height}, smaller than --image-size {size}; choose a smaller one."
+        )
+    return picture
+
+
+def _crop_center(picture: Picture, size: int) -> Picture:
+    top, left = (picture.shape[1] - size) // 2, (picture.shape[2] - size) // 2
+    return picture[:, top : top + size, left : left + size]
 
 
 def draw_extreme_inputs(

@@ -26,6 +26,7 @@ from gantune.optimizing.build import BuildResult, build_candidate, move_to_envir
 from gantune.optimizing.build_cache import BuildCache, candidate_key
 from gantune.optimizing.decide import pick_best
 from gantune.optimizing.halving import BASELINES, make_eliminator
+from gantune.optimizing.integers import IntegerRun
 from gantune.optimizing.refine import ChangeTrial
 from gantune.optimizing.run_folder import RunFolder
 from gantune.optimizing.samples import draw_calibration_arrays, draw_test_inputs
@@ -67,6 +68,11 @@ class Workbench:
         self._qualities: dict[str, QualityResult] = {}
         self._timings: dict[str, Timing] = {}
         self._stopped: frozenset[str] = frozenset()
+        self._integers = IntegerRun(
+            draw_calibration=lambda: draw_calibration(self.network.inputs, self.plan),
+            min_db=read_budget(plan).min_psnr_db,
+            image_error=plan.image_error,
+        )
 
     def prepare(self) -> None:
         """Draw the test inputs and run the original on them."""
@@ -230,7 +236,7 @@ class Workbench:
             planned,
             target,
             threads=self.plan.threads,
-            draw_calibration=lambda: draw_calibration(self.network.inputs, self.plan),
+            integers=self._integers,
         )
 
     def _compare(
