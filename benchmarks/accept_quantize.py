@@ -7,16 +7,20 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from official import OFFICIAL, write_official
 from publish import RESULTS, ROOT, publish
 from torch import nn
 
+from gantune.measuring import CheckpointSource, run_subject, tuned_baseline
 from gantune.networks.contract import Network
 from gantune.optimizing.bits import CostOf, choose_within_budget, list_uniform, stored_bytes
-from gantune.optimizing.quantization import quantize_checkpoint
+from gantune.optimizing.quantization import choose_layers, quantize_checkpoint
 from gantune.optimizing.quantization_candidates import (
+    Judge,
     Prepared,
+    build_integers,
     calibrate_for_engine,
     draw_selection_inputs,
 )
@@ -24,9 +28,11 @@ from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.quantization_source import load_float_network
 from gantune.optimizing.samples import draw_test_inputs
 from gantune.optimizing.sensitivity import measure_sensitivity, run_network, run_with
+from gantune.quality.evaluation import EvaluateOptions, evaluate
 from gantune.quality.paired import compare_images
 from gantune.records.figures import Figure, FigureTable
 from gantune.records.quantization import QuantizationReport
+from gantune.runtime.sampling import Array
 from gantune.transforms.quantize import LayerBits
 
 REAL = ROOT / ".cache" / "real"
@@ -35,6 +41,10 @@ CALIBRATION_PICTURES = ("china.jpg", "flower.jpg")
 TEST_PICTURES = ("astronaut.png", "coffee.png", "chelsea.png")
 BIT_CHOICES = (8, 7, 6, 5, 4, 3, 2)
 EQUAL_SIZES = (6, 4, 3)
+THREADS = 2
+PSIS = (0.3, 0.5, 0.7, 1.0)
+MOST_FRECHET_LOSS = 2.0
+PARTS = ("speed", "bits", "distribution")
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,7 @@ class Bars:
     is_super_resolution: bool = False
     image_error: str = "range"
     image_size: int = 64
+    has_random_weights: bool = False
 
 
 NETWORKS = {
@@ -54,7 +65,9 @@ NETWORKS = {
     "RRDB-6": Bars("rrdb-6-x4-anime.param", 38.0, is_super_resolution=True, image_size=32),
     "DCGAN faces": Bars("dcgan-faces-64.tar", 38.0, speed=6.0),
     "DCGAN eyes": Bars("dcgan-eyes-128.pth", 38.0),
-    "StyleGAN2-256": Bars("", 35.0, speed=4.2, image_error="snr"),
+    "StyleGAN2-256": Bars("", 35.0, speed=4.2, image_error="snr", has_random_weights=True),
+    "StyleGAN2-1024": Bars("", 35.0, speed=4.0, image_error="snr", has_random_weights=True),
+    "StyleGAN3-T-256": Bars("", 35.0, speed=6.0, image_error="snr", has_random_weights=True),
     "fashion-mnist-32": Bars("samples", 38.0),
 }
 
@@ -65,18 +78,22 @@ def main() -> int:
     parser.add_argument("networks", nargs="*", help=f"which of: {', '.join(NETWORKS)}")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--sample", type=Path, default=ROOT / "samples" / "fashion-mnist-32.safetensors")
-    parser.add_argument("--part", choices=("all", "speed", "bits"), default="all")
+    parser.add_argument("--part", action="append", choices=PARTS, help="which parts (default: all)")
+    parser.add_argument("--images", type=int, default=10_000, help="how many the Fréchet loss is taken over")
     arguments = parser.parse_args()
+    parts = arguments.part or PARTS
     rows = read_rows()
     for name in arguments.networks or list(NETWORKS):
         path = find_file(name, arguments.sample)
         with tempfile.TemporaryDirectory(prefix="gantune-accept-") as folder:
             run = make_run(name, Path(folder), rounds=arguments.rounds)
             found = []
-            if arguments.part != "bits":
+            if "speed" in parts:
                 found += measure_integers(name, path, run, Path(folder))
-            if arguments.part != "speed":
+            if "bits" in parts:
                 found += measure_bits(name, path, run)
+            if "distribution" in parts and not NETWORKS[name].is_super_resolution:
+                found += measure_distribution(name, path, run, Path(folder), num_images=arguments.images)
         names = {row.name for row in found}
         rows = [row for row in read_rows() if row.name not in names] + found
         publish("accept-quantize", rows)
@@ -93,8 +110,9 @@ def read_rows() -> list[Figure]:
 
 def find_file(name: str, sample: Path) -> Path:
     """Name the network's checkpoint; the official size has random weights."""
-    if name == "StyleGAN2-256":
-        return write_official(OFFICIAL[0], CACHE)
+    for official in OFFICIAL:
+        if official.name == name.lower():
+            return write_official(official, CACHE)
     return sample if name == "fashion-mnist-32" else REAL / NETWORKS[name].file
 
 
@@ -144,7 +162,80 @@ def measure_integers(name: str, path: Path, run: QuantizationRun, folder: Path) 
             None if best.speedup_best_float is None else best.speedup_best_float.median, "×", None,
             report.verdict, speed=best.speedup_best_float,
         ),
+        keep_row(name, report, run),
     ]  # fmt: skip
+
+
+def keep_row(name: str, report: QuantizationReport, run: QuantizationRun) -> Figure:
+    """Show what the user is left with, whether its numbers are integers or not."""
+    kept = next(candidate for candidate in report.candidates if candidate.name == report.kept)
+    speed = kept.speedup_tuned
+    how = f"{kept.name}, {run.error_db(kept.quality):.1f} dB"
+    value = None if speed is None else speed.median
+    return row(f"{name} what quantize keeps: against tuned", value, "×", None, how, speed=speed)
+
+
+def measure_distribution(
+    name: str, path: Path, run: QuantizationRun, folder: Path, *, num_images: int
+) -> list[Figure]:
+    """Build the integers alone; compare their images class by class, psi by psi, and as a distribution."""
+    network = load_float_network(path)
+    assert isinstance(network, Network)
+    prepared = choose_layers(calibrate_for_engine(network, run), run, on_progress=say)
+    arrays = draw_test_inputs(network.inputs, seed=run.seed, samples=None, image_size=run.image_size)
+    original = tuned_baseline(CheckpointSource(path=path.resolve()), threads=THREADS)
+    judge_all = Judge(arrays, run_subject(original, arrays), network.output.value_range, THREADS)
+    built = build_integers(prepared, run, "fp32", folder / "integers", judge_all)
+    rows = []
+    for word, choices in (("class", each_class(network, arrays)), ("psi", each_psi(network, arrays))):
+        errors = {
+            label: run.error_db(
+                Judge(chosen, run_subject(original, chosen), network.output.value_range, THREADS)(
+                    built.folder
+                )[0]
+            )
+            for label, chosen in choices.items()
+        }
+        if errors:
+            worst = min(errors, key=errors.__getitem__)
+            how = f"{word} {worst} of {', '.join(errors)}; {built.name}, 8 samples each"
+            rows.append(
+                row(f"{name} W8A8 mixed: image error of the worst {word}", errors[worst], "dB", None, how)
+            )
+    if NETWORKS[name].has_random_weights:
+        return rows
+    options = EvaluateOptions(metrics=("frechet_loss",), num_images=num_images)
+    loss = evaluate(built.folder, against=path, options=options, on_progress=say).scores["frechet_loss"]
+    assert loss.high is not None
+    rows.append(
+        Figure(
+            name=f"{name} W8A8 mixed: Fréchet loss", value=100 * loss.value, unit="%",
+            low=100 * (loss.low or 0.0), high=100 * loss.high, bar=f"≤ {MOST_FRECHET_LOSS:g} %",
+            met=100 * loss.value <= MOST_FRECHET_LOSS,
+            how=f"{loss.identity.features}, {num_images:,} latents, against the original's other latents",
+        )
+    )  # fmt: skip
+    return rows
+
+
+def each_class(network: Network, arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
+    """Give the test inputs once for each class, with the same latents; nothing where there are no classes."""
+    spec = next((spec for spec in network.inputs if spec.kind == "class"), None)
+    if spec is None:
+        return {}
+    count = len(arrays[spec.name])
+    if spec.dtype == "int64":
+        labels = [np.full(count, index, dtype=np.int64) for index in range(int(spec.high or 0) + 1)]
+    else:
+        labels = [np.tile(row, (count, 1)) for row in np.eye(int(spec.shape[1]), dtype=np.float32)]
+    return {str(index): arrays | {spec.name: label} for index, label in enumerate(labels)}
+
+
+def each_psi(network: Network, arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
+    """Give the test inputs once for each truncation; nothing where the network takes none."""
+    if all(spec.name != "truncation_psi" for spec in network.inputs):
+        return {}
+    return {f"{psi:g}": arrays | {"truncation_psi": np.asarray(psi, dtype=np.float32)} for psi in PSIS}
 
 
 def explain(report: QuantizationReport) -> str:

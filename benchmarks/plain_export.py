@@ -36,7 +36,7 @@ def export_plainly(
     example = torch.zeros([1, *(size if isinstance(side, str) else side for side in spec.shape[1:])])
     with use_implementation("reference"), torch.no_grad():
         torch.onnx.export(
-            _OneLatent(network), (example,), folder / "network.onnx", dynamo=True, opset_version=OPSET,
+            _OneLatent(network).eval(), (example,), folder / "network.onnx", dynamo=True, opset_version=OPSET,
             input_names=[spec.name], output_names=["output"], external_data=False,
         )  # fmt: skip
     artifact = Artifact(
