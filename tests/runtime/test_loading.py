@@ -98,9 +98,7 @@ def test_a_file_the_engine_cannot_read_is_refused(tmp_path: Path, engine: str) -
 def test_inputs_that_the_network_does_not_take_are_refused(tmp_path: Path, engine: str) -> None:
     artifact = write_onnx_artifact(tmp_path, engine=engine)
     write_artifact(artifact.model_copy(update={"inputs": artifact.inputs[:1]}), tmp_path)
-    with pytest.raises(
-        CheckpointError, match="names the inputs z, and .* takes truncation_psi, z"
-    ):
+    with pytest.raises(CheckpointError, match=r"names the inputs z, and .* takes truncation_psi, z"):
         runtime.load(tmp_path)
 
 
