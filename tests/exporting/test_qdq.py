@@ -57,6 +57,26 @@ def test_integer_kernels_give_the_rounded_layer_within_one_step(
     assert read_executed_layers(tmp_path / "artifact")["layer"] == "int8"
 
 
+@pytest.mark.parametrize(("engine", "name"), CASES)
+def test_four_bits_are_clipped_and_run_in_integer_kernels(tmp_path: Path, engine: str, name: str) -> None:
+    torch.manual_seed(0)
+    network = LAYERS[name]()
+    options = QuantizeOptions(engine=engine, bits={"layer": LayerBits(4, 4)})
+    rounded = quantize(network, calibrated(network), options)
+    build = BuildOptions(precision="int8", engine_options=(("rest_precision", "fp32"),))
+    find_backend(engine).build(rounded, tmp_path / "artifact", build)
+    # Far beyond the range that calibration saw: integers of 8 bits would go on where 4 bits end.
+    inputs = {"z": 4 * network.sample_inputs(3, seed=7)["z"]}
+    with torch.inference_mode():
+        expected = rounded(**inputs).numpy()
+    found = load(tmp_path / "artifact")(z=inputs["z"].numpy())
+    step = (expected.max() - expected.min()) / 255
+    if rounded.layer.output_grid is not None:
+        step = float(rounded.layer.output_grid.scale)
+    assert np.abs(found - expected).max() <= 1.01 * step
+    assert read_executed_layers(tmp_path / "artifact")["layer"] == "int8"
+
+
 def test_openvino_runs_a_transposed_convolution_with_a_zero_point_in_float(tmp_path: Path) -> None:
     """The reason why `EngineScheme.without_zero_point` names it: a newer OpenVINO may make this test fail."""
     network = LAYERS["transposed"]()

@@ -20,6 +20,7 @@ from gantune.exporting.graph_checks import check_graph, count_duplicate_bytes
 from gantune.exporting.onnx_export import ExportReport, Translations, trace_onnx, write_onnx
 from gantune.exporting.options import ExportOptions
 from gantune.exporting.qdq_check import check_against_rounded_torch
+from gantune.exporting.qdq_clipped import drop_clips_of_weights, move_clips_behind_outputs
 from gantune.exporting.qdq_graph import (
     drop_traces,
     drop_unused,
@@ -30,6 +31,7 @@ from gantune.exporting.qdq_graph import (
 )
 from gantune.exporting.qdq_stored import unpack_stored_weights
 from gantune.exporting.qdq_transposed import split_transposed_biases, split_transposed_groups
+from gantune.exporting.qdq_widened import widen_computed_weights
 from gantune.exporting.traced import TracedNetwork
 from gantune.networks.contract import Network
 from gantune.transforms.quantize import is_quantized
@@ -37,6 +39,8 @@ from gantune.transforms.quantize import is_quantized
 # The first version with 4-bit and 16-bit integers.
 _QDQ_OPSET = 21
 _RULES = (
+    drop_clips_of_weights,
+    move_clips_behind_outputs,
     store_integers,
     name_layers,
     split_transposed_biases,
@@ -44,6 +48,7 @@ _RULES = (
     remove_double_rounding,
     round_biases,
     unpack_stored_weights,
+    widen_computed_weights,
     drop_unused,
     drop_traces,
 )
@@ -94,11 +99,22 @@ def _translations(opset: int) -> Translations:
         low: int,
         high: int,
     ) -> object:
+        if has_unused_integers(high):
+            lowest, largest = (
+                operators.Mul(operators.Sub(operators.Constant(value_float=float(end)), zero_point), scale)
+                for end in (low, high)
+            )
+            x = operators.Clip(x, lowest, largest)
         integer_zero = operators.Cast(zero_point, to=integer_type(low, high))
         integers = operators.QuantizeLinear(x, scale, integer_zero, axis=axis)
         return operators.DequantizeLinear(integers, scale, integer_zero, axis=axis)
 
     return {rounding: translate}
+
+
+def has_unused_integers(high: int) -> bool:
+    """Say whether the ONNX type holds larger integers than `high`, at which rounding must clip by itself."""
+    return high not in (127, 255, 32767, 65535)
 
 
 def integer_type(low: int, high: int) -> int:

@@ -28,6 +28,9 @@ def split_transposed_biases(model: onnx.ModelProto) -> None:
         graph.node.insert(list(graph.node).index(node) + 1, add)
 
 
+_STORED = (TensorProto.INT8, TensorProto.INT4)
+
+
 def split_transposed_groups(model: onnx.ModelProto) -> None:
     """Run each group of an integer transposed convolution apart; depthwise ones stay whole."""
     graph = model.graph
@@ -40,9 +43,10 @@ def split_transposed_groups(model: onnx.ModelProto) -> None:
         if groups == 1 or not is_rounded or weight is None or weight.input[0] not in initializers:
             continue
         integers = initializers[weight.input[0]]
-        if integers.dims[0] == groups or integers.data_type != TensorProto.INT8:
+        if integers.dims[0] == groups or integers.data_type not in _STORED:
             continue
-        _split(graph, node, weight, numpy_helper.to_array(integers), groups)
+        # The pieces of 4-bit weights take 8 bits: engines have no narrower kernels.
+        _split(graph, node, weight, numpy_helper.to_array(integers).astype(np.int8), groups)
 
 
 def _split(
