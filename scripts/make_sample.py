@@ -1,4 +1,4 @@
-"""Turn a training run into a shipped sample: the averaged generator in float16, a picture, and its figures.
+"""Turn a training run into a shipped sample: its networks in float16, a picture, and its figures.
 
     python scripts/make_sample.py RUN_FOLDER NAME
 
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from gantune.checkpoints import load_checkpoint
 from gantune.checkpoints.content import CheckpointContent, NetworkContent
+from gantune.checkpoints.loading import read_content
 from gantune.checkpoints.safetensors_file import write_safetensors
 from gantune.quality.efficientnet_lite import open_efficientnet
 from gantune.quality.features import FeatureNetwork
@@ -123,14 +124,15 @@ def distance(a: Tensor, b: Tensor) -> float:
 
 
 def ship(snapshot: Path, out: Path) -> None:
-    """Write the averaged generator of `snapshot` in float16."""
-    generator = load_checkpoint(snapshot).generator
-    state = {
-        name: item.half() if item.is_floating_point() else item
-        for name, item in generator.state_dict().items()
-    }
-    content = NetworkContent(str(generator.family), generator.config, state)
-    write_safetensors(CheckpointContent("gantune-training", {"generator": content}), out, overwrite=True)
+    """Write the averaged generator, the generator and the discriminator of `snapshot` in float16."""
+    content = read_content(snapshot)
+    networks = {role: in_half(network) for role, network in content.networks.items()}
+    write_safetensors(CheckpointContent("gantune-training", networks), out, overwrite=True)
+
+
+def in_half(network: NetworkContent) -> NetworkContent:
+    state = {name: item.half() if item.is_floating_point() else item for name, item in network.state.items()}
+    return NetworkContent(network.family, network.config, state)
 
 
 def data_wait_share(run: Path) -> float:
