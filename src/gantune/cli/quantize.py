@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Engine = Literal["openvino", "onnxruntime"]
 Observer = Literal["min_max", "moving_average", "percentile", "mse", "entropy"]
 ImageError = Literal["range", "snr"]
+Discriminator = Literal["float", "quantized", "frozen", "none"]
+Steps = Literal["frozen", "learned"]
 
 
 def quantize(
@@ -38,6 +40,25 @@ def quantize(
     image_error: Annotated[
         ImageError, typer.Option(help="PSNR over the value range, or SNR (for networks with random weights).")
     ] = "range",
+    max_size_mb: Annotated[
+        float | None, typer.Option(help="Choose each layer's weight bits within this many MiB.")
+    ] = None,
+    max_mac_bits: Annotated[
+        float | None, typer.Option(help="The same within 10⁹ multiply-accumulates × bits of both factors.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--finetune", help="Train with the rounding, on this ZIP or folder of pictures."),
+    ] = None,
+    finetune_kimg: Annotated[float, typer.Option(help="Thousand images to fine-tune for.")] = 20.0,
+    finetune_rate: Annotated[float, typer.Option(help="Learning rate, relative to the weights.")] = 0.002,
+    finetune_discriminator: Annotated[
+        Discriminator, typer.Option(help="What the generator plays against.")
+    ] = "float",
+    finetune_steps: Annotated[Steps, typer.Option(help="Steps of the grids.")] = "learned",
+    distillation: Annotated[
+        float, typer.Option(help="Weight of the error against the float images.")
+    ] = 100.0,
     analyze: Annotated[
         bool, typer.Option("--analyze", help="Only measure each layer's sensitivity, and build nothing.")
     ] = False,
@@ -49,10 +70,21 @@ def quantize(
 ) -> None:
     """Quantize a generator after training, and keep the integers only where they are faster here."""
     from gantune.errors import UsageError
+    from gantune.optimizing.finetuning_options import FinetuneOptions
     from gantune.optimizing.quantization import quantize_checkpoint
     from gantune.optimizing.quantization_options import QuantizationRun
     from gantune.transforms.quantize import QuantizeOptions
 
+    finetuning = None
+    if data is not None:
+        finetuning = FinetuneOptions(
+            data=data,
+            kimg=finetune_kimg,
+            rate=finetune_rate,
+            discriminator=finetune_discriminator,
+            steps=finetune_steps,
+            distillation=distillation,
+        )
     run = QuantizationRun(
         scheme=QuantizeOptions(
             engine=engine,
@@ -69,6 +101,9 @@ def quantize(
         threads=threads,
         rounds=rounds,
         seed=seed,
+        finetune=finetuning,
+        max_size_mb=max_size_mb,
+        max_mac_bits=max_mac_bits,
     )
     if analyze:
         _analyze(file, run, bits, out, json=json)

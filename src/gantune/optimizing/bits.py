@@ -39,7 +39,7 @@ def choose_within_budget(table: SensitivityTable, cost: CostOf, budget: float) -
     Raise `UsageError` for a budget below that of the fewest bits of the table.
     """
     errors = _errors(table)
-    _refuse_impossible(errors, cost, budget)
+    refuse_impossible(errors, cost, budget)
     # What the layers still to come cost at least; nothing is kept that leaves them too little.
     ahead = sum(min(cost(layer, bits) for bits in choices) for layer, choices in errors.items())
     sums = [_Sum(0.0, 0.0, None)]
@@ -92,7 +92,7 @@ def _walk_back(found: _Sum) -> Chosen:
 def choose_greedily(table: SensitivityTable, cost: CostOf, budget: float) -> Chosen:
     """Start from the fewest bits, and widen the layer that saves most error for its cost while it fits."""
     errors = _errors(table)
-    _refuse_impossible(errors, cost, budget)
+    refuse_impossible(errors, cost, budget)
     chosen = {layer: min(choices) for layer, choices in errors.items()}
     spent = sum(cost(layer, bits) for layer, bits in chosen.items())
     while True:
@@ -123,7 +123,8 @@ def _errors(table: SensitivityTable) -> dict[str, dict[int, float]]:
     return found
 
 
-def _refuse_impossible(errors: Mapping[str, Mapping[int, float]], cost: CostOf, budget: float) -> None:
+def refuse_impossible(errors: Mapping[str, Mapping[int, float]], cost: CostOf, budget: float) -> None:
+    """Raise `UsageError` for a budget below what the fewest bits of each layer's choices cost."""
     least = sum(min(cost(layer, bits) for bits in choices) for layer, choices in errors.items())
     if not budget >= least:
         narrowest: Sequence[int] = sorted({bits for choices in errors.values() for bits in choices})

@@ -1,7 +1,7 @@
 """The quantization run: calibrate, round, build, compare, time beside the best float candidate."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from gantune.measuring import (
     tuned_baseline,
 )
 from gantune.networks.contract import Network
+from gantune.optimizing.finetuning import Finetuned, Pupil, finetune
+from gantune.optimizing.finetuning_data import Lessons, open_lessons
+from gantune.optimizing.mixed_bits import choose_mixed
 from gantune.optimizing.quantization_candidates import (
     Built,
     Judge,
@@ -28,6 +31,7 @@ from gantune.optimizing.quantization_candidates import (
     calibrate_for_engine,
     draw_selection_inputs,
     list_rest_precisions,
+    round_to,
 )
 from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.quantization_record import Findings, assemble_quantization, draw_samples
@@ -40,6 +44,7 @@ from gantune.optimizing.verdict import decide_int8
 from gantune.records.measurement import Comparison
 from gantune.records.quantization import QuantizationReport, SensitivityTable
 from gantune.reporting.quantization_page import write_quantization_page, write_sensitivity_page
+from gantune.transforms.quantize import quantize
 
 Progress = Callable[[str], None]
 
@@ -57,6 +62,7 @@ def quantize_checkpoint(
     refuse_taken(out)
     network = load_float_network(path)
     assert isinstance(network, Network)
+    lessons = None if run.finetune is None else open_lessons(path, network, run.finetune)
     threads = run.threads or describe_machine().num_cores
     arrays = draw_test_inputs(network.inputs, seed=run.seed, samples=run.samples, image_size=run.image_size)
     on_progress(f"calibrating on {run.num_samples} samples")
@@ -65,7 +71,11 @@ def quantize_checkpoint(
     original = CheckpointSource(path=path.resolve())
     expected = run_subject(tuned_baseline(original, threads=threads), arrays)
     judge = Judge(arrays, expected, network.output.value_range, threads)
-    built = _build_all(network, prepared, run, out / "candidates", judge, on_progress)
+    roundings = {f"{run.scheme.engine}-int8": round_to(prepared, run)}
+    finetuned = None if lessons is None else _finetune(prepared, lessons, run, on_progress)
+    if finetuned is not None and finetuned.network is not None:
+        roundings[f"{run.scheme.engine}-int8-finetuned"] = finetuned.network
+    built = _build_all(network, prepared, roundings, run, out / "candidates", judge, on_progress)
     inside = [candidate for candidate in built if run.is_inside(candidate.quality)]
     on_progress(f"timing the original and {len(inside)} candidates in {run.rounds} rounds")
     comparison = _measure(original, inside, run, threads)
@@ -75,7 +85,8 @@ def quantize_checkpoint(
         floats=[candidate.name for candidate in inside if candidate.precision != "int8"],
         shares={candidate.name: candidate.share or 0.0 for candidate in built},
     )
-    findings = Findings(path, network, prepared, tuple(built), comparison, verdict, run)
+    record = None if finetuned is None else finetuned.record
+    findings = Findings(path, network, prepared, tuple(built), comparison, verdict, run, record)
     report = assemble_quantization(findings)
     kept = next(candidate for candidate in built if candidate.name == verdict.kept)
     shutil.move(kept.folder, out / "artifact")
@@ -83,6 +94,17 @@ def quantize_checkpoint(
     write_quantization_page(report, draw_samples(findings, expected), out / "report.html")
     write_text(out / "report.json", report.model_dump_json(indent=1) + "\n")
     return report
+
+
+def _finetune(prepared: Prepared, lessons: Lessons, run: QuantizationRun, on_progress: Progress) -> Finetuned:
+    """Train with the bits that were asked for: no layer is reverted."""
+    assert prepared.selection is not None
+    assert run.finetune is not None
+    selection = prepared.selection
+    scheme = replace(run.scheme, bits=dict(selection.asked), observer=selection.observer)
+    rounded = quantize(prepared.network, prepared.calibration, scheme)
+    pupil = Pupil(prepared.network, rounded, lessons.discriminator)
+    return finetune(pupil, lessons.dataset, run.finetune, run, on_progress=on_progress)
 
 
 def analyze_checkpoint(
@@ -112,6 +134,7 @@ def choose_layers(
     """Choose every layer's bits, and revert the worst layers until the gate holds on selection inputs."""
     on_progress("choosing bits")
     inputs = draw_selection_inputs(prepared.network, run)
+    run = choose_mixed(prepared, inputs, run, on_progress=on_progress)
     observer = choose_observer(prepared.network, prepared.calibration, inputs, run)
     run = replace(run, scheme=replace(run.scheme, observer=observer))
     selection = revert_worst_layers(
@@ -129,15 +152,18 @@ def refuse_taken(out: Path) -> None:
 def _build_all(
     network: nn.Module,
     prepared: Prepared,
+    roundings: Mapping[str, nn.Module],
     run: QuantizationRun,
     folder: Path,
     judge: Judge,
     on_progress: Progress,
 ) -> list[Built]:
     built = []
-    for rest in list_rest_precisions(run.scheme.engine):
-        on_progress(f"building {run.scheme.engine}-int8, the rest in {rest}")
-        built.append(build_integers(prepared, run, rest, folder, judge))
+    for stem, rounded in roundings.items():
+        for rest in list_rest_precisions(run.scheme.engine):
+            name = stem if rest == "fp32" else f"{stem}-{rest}"
+            on_progress(f"building {name}")
+            built.append(build_integers(rounded, prepared.calibration, run, rest, folder / name, judge))
     floats, failed = build_floats(network, folder, judge, on_progress)
     for name, reason in failed.items():
         on_progress(f"{name} cannot be built: {reason}")

@@ -29,7 +29,13 @@ from gantune.quality.paired import compare_images
 from gantune.records.artifact import ArtifactEnvironment
 from gantune.records.candidate import ImageQuality
 from gantune.runtime.sampling import Array
-from gantune.transforms.quantize import Calibration, calibrate, equalize, quantize
+from gantune.transforms.quantize import (
+    Calibration,
+    calibrate,
+    equalize,
+    has_rounded_activations,
+    quantize,
+)
 
 # The form of StyleGAN2's up-convolutions that each engine computes with integers. OpenVINO has integers for
 # both: subpixel is 0.8 dB better, since its inputs may have a zero point, and 7 % slower (StyleGAN2-256).
@@ -123,33 +129,41 @@ def list_rest_precisions(engine: str) -> tuple[str, ...]:
     return tuple(rest for rest in REST_PRECISIONS[engine] if rest != "bf16" or has_bf16)
 
 
-def build_integers(prepared: Prepared, run: QuantizationRun, rest: str, out: Path, judge: Judge) -> Built:
-    """Round the network, build its artifact with `rest` for the layers in float, and judge it.
+def round_to(prepared: Prepared, run: QuantizationRun) -> nn.Module:
+    """Round the network to the bits that were chosen."""
+    assert prepared.selection is not None
+    bits, observer = dict(prepared.selection.bits), prepared.selection.observer
+    return quantize(prepared.network, prepared.calibration, replace(run.scheme, bits=bits, observer=observer))
+
+
+def build_integers(
+    rounded: nn.Module,
+    calibration: Calibration,
+    run: QuantizationRun,
+    rest: str,
+    folder: Path,
+    judge: Judge,
+) -> Built:
+    """Build the artifact of a rounded network with `rest` for the layers in float, and judge it.
 
     Raise `ExportError` where the engine ran no layer as integers although layers were to be.
     """
-    assert prepared.selection is not None
-    bits = dict(prepared.selection.bits)
     engine = run.scheme.engine
-    name = f"{engine}-int8" + ("" if rest == "fp32" else f"-{rest}")
-    scheme = replace(run.scheme, bits=bits, observer=prepared.selection.observer)
-    rounded = quantize(prepared.network, prepared.calibration, scheme)
     options = BuildOptions(
         precision="int8",
         environment=ArtifactEnvironment(threads=judge.threads, allocator="tuned"),
         engine_options=(("rest_precision", rest),) if engine == "openvino" else (),
     )
-    folder = out / name
     artifact = find_backend(engine).build(rounded, folder, options)
     executed = read_executed_layers(folder, image_size=run.image_size)
-    share = share_of_integers(prepared.calibration, executed)
-    if share == 0 and any(layer.activations for layer in bits.values()):
+    share = share_of_integers(calibration, executed)
+    if share == 0 and has_rounded_activations(rounded):
         raise ExportError(
             f"{engine} ran 0 % of the multiply-accumulates as integers although the graph asks for them; "
             f"choose another engine than {engine}."
         )
     quality, images = judge(folder)
-    return Built(name, engine, "int8", folder, artifact.size_bytes, quality, images, share, executed)
+    return Built(folder.name, engine, "int8", folder, artifact.size_bytes, quality, images, share, executed)
 
 
 def share_of_integers(calibration: Calibration, executed: Mapping[str, str]) -> float:

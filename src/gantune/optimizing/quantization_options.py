@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gantune.errors import UsageError
+from gantune.optimizing.finetuning_options import FinetuneOptions
 from gantune.quality.gate import ImageError
 from gantune.records.candidate import ImageQuality
 from gantune.transforms.quantize import QuantizeOptions
@@ -20,8 +21,10 @@ class QuantizationRun:
 
     `observer` None tries several and keeps the best one. `pictures` calibrate an image-to-image network and
     `samples` test it: two different folders or files. `min_db` is the gate on the image error, PSNR over the
-    value range or SNR as `image_error` says: the worst layers are reverted until it holds. Raise `UsageError`
-    for values that make no run.
+    value range or SNR as `image_error` says: the worst layers are reverted until it holds. `finetune` adds a
+    candidate that was trained with its rounding. `max_size_mb` (MiB of all weights) or `max_mac_bits` (10⁹
+    multiply-accumulates times the bits of both factors, for one sample) spreads the bits of the weights over
+    the layers. Raise `UsageError` for values that make no run.
     """
 
     scheme: QuantizeOptions = field(default_factory=QuantizeOptions)
@@ -35,6 +38,9 @@ class QuantizationRun:
     threads: int | None = None
     rounds: int = 15
     seed: int = 0
+    finetune: FinetuneOptions | None = None
+    max_size_mb: float | None = None
+    max_mac_bits: float | None = None
 
     def __post_init__(self) -> None:
         if self.pictures is not None and self.pictures == self.samples:
@@ -52,8 +58,22 @@ class QuantizationRun:
                 f"The gate is {self.min_db:g} dB, an impossible budget: it must be above 0 and at most "
                 f"{MOST_DB:g}, which float32 itself reaches. 35 to 45 suits integers."
             )
+        if self.max_size_mb is not None and self.max_mac_bits is not None:
+            raise UsageError(
+                "A size and MAC·bits are both bounded; the bits are chosen for one of them: drop one."
+            )
+        for name, budget in (("size", self.max_size_mb), ("number of MAC·bits", self.max_mac_bits)):
+            if budget is not None and not 0 < budget < float("inf"):
+                raise UsageError(
+                    f"The largest {name} is {budget:g}, an impossible budget: it must be above 0."
+                )
         if self.rounds < 3:
             raise UsageError(f"rounds is {self.rounds}; it must be at least 3.")
+
+    @property
+    def has_bit_budget(self) -> bool:
+        """Say whether the bits of the weights are chosen within a budget."""
+        return self.max_size_mb is not None or self.max_mac_bits is not None
 
     def error_db(self, quality: ImageQuality) -> float:
         """Give the image error that the gate bounds, infinity where the images are identical."""

@@ -17,7 +17,12 @@ from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.verdict import Verdict
 from gantune.records.interface import OutputSpec
 from gantune.records.measurement import Comparison
-from gantune.records.quantization import QuantizationReport, QuantizedCandidate, QuantizedLayerFact
+from gantune.records.quantization import (
+    FinetuneRecord,
+    QuantizationReport,
+    QuantizedCandidate,
+    QuantizedLayerFact,
+)
 from gantune.reporting import Sample
 from gantune.transforms.quantize import FLOAT, Calibration, LayerBits
 
@@ -35,6 +40,7 @@ class Findings:
     comparison: Comparison
     verdict: Verdict
     run: QuantizationRun
+    finetuning: FinetuneRecord | None = None
 
 
 def assemble_quantization(findings: Findings) -> QuantizationReport:
@@ -60,8 +66,26 @@ def assemble_quantization(findings: Findings) -> QuantizationReport:
         best_float=verdict.best_float,
         kept=verdict.kept,
         is_int8_kept=verdict.is_int8_kept,
-        verdict=" ".join(part for part in (verdict.sentence, selection.note) if part),
+        verdict=" ".join(part for part in (verdict.sentence, selection.note, _note(findings)) if part),
+        finetuning=findings.finetuning,
     )
+
+
+def _note(findings: Findings) -> str:
+    """Say in one sentence what became of fine-tuning."""
+    record = findings.finetuning
+    if record is None:
+        return ""
+    if record.stopped is not None:
+        return f"Fine-tuning was stopped after {record.num_steps:,} steps and gave nothing: {record.stopped}."
+    return (
+        f"Fine-tuning took the image error of held-out latents from {_write_db(record.before_db)} to "
+        f"{_write_db(record.after_db)} in {record.num_steps:,} steps."
+    )
+
+
+def _write_db(error_db: float | None) -> str:
+    return "identical" if error_db is None else f"{error_db:.1f} dB"
 
 
 def draw_samples(findings: Findings, expected: NDArray[np.float32]) -> list[Sample]:

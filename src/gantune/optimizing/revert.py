@@ -19,9 +19,13 @@ MARGIN_DB = 0.5
 
 @dataclass(frozen=True)
 class Selection:
-    """The bits of every layer, which layers were reverted, and the image error on the selection inputs."""
+    """The bits of every layer, which layers were reverted, and the image error on the selection inputs.
+
+    `asked` are the bits before any layer was reverted.
+    """
 
     bits: Mapping[str, LayerBits]
+    asked: Mapping[str, LayerBits]
     reverted: tuple[str, ...]
     error_db: float
     observer: Observer = "mse"
@@ -69,7 +73,8 @@ def revert_worst_layers(
     their integers speed up.
     """
     assert isinstance(network, Network)
-    bits = choose_bits(calibration, run.scheme)
+    asked = choose_bits(calibration, run.scheme)
+    bits = dict(asked)
     expected = run_network(network, inputs)
 
     def error_db() -> float:
@@ -78,17 +83,17 @@ def revert_worst_layers(
 
     reached = error_db()
     if reached >= run.min_db + MARGIN_DB:
-        return Selection(bits, (), reached, run.scheme.observer)
+        return Selection(bits, asked, (), reached, run.scheme.observer)
     on_progress("ranking the layers by what their rounding costs")
     waiting = rank_layers(network, calibration, inputs, run.scheme, bits)
     reverted = []
     while reached < run.min_db + MARGIN_DB and waiting:
         worst = waiting.pop(0)
-        bits[worst] = WEIGHTS_ONLY
+        bits[worst] = LayerBits(bits[worst].weights, None) if run.has_bit_budget else WEIGHTS_ONLY
         reverted.append(worst)
         reached = error_db()
         on_progress(f"{worst} keeps float activations: {reached:.1f} dB")
-    return Selection(bits, tuple(reverted), reached, run.scheme.observer)
+    return Selection(bits, asked, tuple(reverted), reached, run.scheme.observer)
 
 
 def rank_layers(

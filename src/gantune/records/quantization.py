@@ -67,6 +67,42 @@ class QuantizedCandidate(BaseModel):
     reason: str = ""
 
 
+class FinetunePoint(BaseModel):
+    """Where fine-tuning stood: the averaged network's image error, and the losses since the last point."""
+
+    model_config = ConfigDict(frozen=True)
+
+    step: int
+    num_images: int
+    seconds: float
+    error_db: float | None
+    distillation: float | None = None
+    generator_loss: float | None = None
+    discriminator_loss: float | None = None
+
+
+class FinetuneRecord(BaseModel):
+    """A fine-tuning: what it cost and what it gave, or why it was `stopped`; then it gave nothing.
+
+    The image errors are those of held-out latents against the float network's images.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    data: str
+    discriminator: str
+    steps: str
+    distillation: float
+    rate: float
+    num_steps: int
+    num_images: int
+    seconds: float
+    before_db: float | None
+    after_db: float | None
+    stopped: str | None = None
+    points: tuple[FinetunePoint, ...]
+
+
 class QuantizationReport(BaseModel):
     """The whole run; `kept` names the candidate in `artifact/`."""
 
@@ -88,3 +124,4 @@ class QuantizationReport(BaseModel):
     kept: str
     is_int8_kept: bool
     verdict: str
+    finetuning: FinetuneRecord | None = None

@@ -8,8 +8,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from gantune.errors import StorageError
-from gantune.records.quantization import LayerSensitivity, QuantizationReport, SensitivityTable
+from gantune.records.quantization import (
+    FinetuneRecord,
+    LayerSensitivity,
+    QuantizationReport,
+    SensitivityTable,
+)
 from gantune.reporting.figures import Json, write_figure
+from gantune.reporting.finetuning_chart import draw_image_error, draw_losses
 from gantune.reporting.page import flatten_facts, page_templates, read_asset
 from gantune.reporting.pictures import Sample, compare
 from gantune.reporting.sensitivity_chart import draw_sensitivity
@@ -28,9 +34,18 @@ def render_quantization(report: QuantizationReport, samples: Sequence[Sample]) -
             script=Markup(read_asset("report.js")),
             error_name="psnr_db" if report.image_error == "range" else "snr_db",
             comparisons=[compare(sample) for sample in samples],
+            curves=_draw_curves(report.finetuning),
             machine=flatten_facts(report.machine.model_dump(exclude_none=True)),
         )
     )
+
+
+def _draw_curves(record: FinetuneRecord | None) -> list[Markup]:
+    if record is None:
+        return []
+    return [
+        draw(record, is_narrow=narrow) for draw in (draw_image_error, draw_losses) for narrow in (False, True)
+    ]
 
 
 def render_sensitivity(table: SensitivityTable) -> str:

@@ -20,7 +20,7 @@ from gantune.training.batches import seed_generator
 from gantune.training.draws import class_input
 from gantune.training.statistics import Statistics
 
-Kind = Literal["overflow", "vanishing_gradient", "logits_drift", "mode_collapse"]
+Kind = Literal["overflow", "vanishing_gradient", "logits_drift", "mode_collapse", "divergence"]
 MOST_OVERFLOWS = 0.5
 SMALLEST_NORM = 1e-6
 LARGEST_GAP = 30.0

@@ -2,7 +2,7 @@
 
 from gantune.transforms.quantize.calibration import Calibration, LayerRecord, calibrate
 from gantune.transforms.quantize.equalization import equalize
-from gantune.transforms.quantize.insertion import is_quantized, quantize
+from gantune.transforms.quantize.insertion import has_rounded_activations, is_quantized, quantize
 from gantune.transforms.quantize.options import (
     FLOAT,
     WEIGHTS_ONLY,
@@ -13,6 +13,7 @@ from gantune.transforms.quantize.options import (
 )
 from gantune.transforms.quantize.quantized_layer import FakeQuantize, rounding_off
 from gantune.transforms.quantize.scheme import Scheme
+from gantune.transforms.quantize.trainable import make_trainable, put_on_grids
 
 __all__ = [
     "FLOAT",
@@ -27,7 +28,10 @@ __all__ = [
     "calibrate",
     "choose_bits",
     "equalize",
+    "has_rounded_activations",
     "is_quantized",
+    "make_trainable",
+    "put_on_grids",
     "quantize",
     "rounding_off",
 ]

@@ -47,6 +47,11 @@ def is_quantized(network: nn.Module) -> bool:
     return any(isinstance(module, FakeQuantize) for module in network.modules())
 
 
+def has_rounded_activations(network: nn.Module) -> bool:
+    """Say whether any layer's input is rounded, so that an engine can compute with integers."""
+    return any(getattr(module, "input_grid", None) is not None for module in network.modules())
+
+
 def _quantize_layer(
     layer: DenseLayer, record: LayerRecord, bits: LayerBits, options: QuantizeOptions
 ) -> nn.Module:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import sqrt
 from typing import cast
 
 from torch import Tensor, nn
@@ -11,12 +12,19 @@ from gantune.transforms.quantize.operator import quantize_dequantize
 from gantune.transforms.quantize.scheme import Grid
 from gantune.transforms.up_convolution import UpConvolution
 
+# A step that learns never comes below this share of the step it began with.
+_SMALLEST_STEP = 0.01
+
 
 class FakeQuantize(nn.Module):
-    """Round a tensor to a grid; `num_bits` is what an integer of it takes in a file."""
+    """Round a tensor to a grid; `num_bits` is what an integer of it takes in a file.
+
+    The step (`scale`) is a constant, and a parameter between `learn_step` and `fix_step`.
+    """
 
     scale: Tensor
     zero_point: Tensor
+    _least_scale: Tensor
 
     def __init__(self, grid: Grid, *, num_bits: int) -> None:
         super().__init__()
@@ -31,8 +39,39 @@ class FakeQuantize(nn.Module):
         """Return x on the grid."""
         if not self.is_active:
             return x
-        rounded: Tensor = quantize_dequantize(x, self.scale, self.zero_point, self.axis, self.low, self.high)
+        scale = self._learning_scale(x) if self.learns_step else self.scale
+        rounded: Tensor = quantize_dequantize(x, scale, self.zero_point, self.axis, self.low, self.high)
         return rounded
+
+    @property
+    def learns_step(self) -> bool:
+        """Say whether the step is a parameter."""
+        return isinstance(self.scale, nn.Parameter)
+
+    def learn_step(self) -> None:
+        """Make the step a parameter."""
+        scale = self.scale
+        del self.scale
+        self.register_buffer("_least_scale", scale * _SMALLEST_STEP)
+        self.scale = nn.Parameter(scale)
+
+    def fix_step(self) -> None:
+        """Make the step a constant again."""
+        scale = self.scale.detach().clamp(min=self._least_scale)
+        del self.scale, self._least_scale
+        self.register_buffer("scale", scale)
+
+    def _learning_scale(self, x: Tensor) -> Tensor:
+        """Return the step, whose gradient is divided by √(values that share it · largest integer).
+
+        Esser et al., arXiv 1902.08153, section 2.2. One step serves a whole batch of activations.
+        """
+        scale = self.scale.clamp(min=self._least_scale)
+        if scale.requires_grad:
+            num_sharing = x.numel() / (scale.numel() if self.axis >= 0 else x.shape[0])
+            factor = 1 / sqrt(num_sharing * self.high)
+            scale.register_hook(lambda gradient: gradient * factor)  # type: ignore[no-untyped-call]
+        return scale
 
 
 @contextmanager
