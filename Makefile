@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: accept-planner accept-profile accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops
+.PHONY: accept-planner accept-profile accept-qat accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops
 
 setup: $(VENV)/.ready
 
@@ -69,6 +69,10 @@ accept-planner: real
 
 accept-quality: real
 	$(BIN)/python benchmarks/accept_quality.py
+
+accept-qat: setup
+	$(BIN)/python scripts/fetch_training_data.py
+	$(BIN)/python benchmarks/accept_qat.py
 
 accept-quantize: real
 	$(BIN)/python benchmarks/accept_quantize.py
