@@ -30,9 +30,13 @@ def publish(target: str, rows: list[Figure], *, folder: Path = RESULTS) -> int:
 
 
 def read_commit() -> str:
-    """Name the commit that was measured, with `-dirty` where the tree had changes."""
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    """Name the commit that was measured, with `-dirty` where the tree had changes besides earlier results."""
+    git = ["git", "-C", str(ROOT)]
+    describe = [*git, "describe", "--always", "--abbrev=12"]
+    commit = subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
+    status = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results"]
+    changed = subprocess.run(status, capture_output=True, text=True, check=True).stdout.strip()
+    return f"{commit}-dirty" if changed else commit
 
 
 def print_table(rows: list[Figure]) -> None:
