@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: accept-planner accept-profile accept-qat accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops
+.PHONY: accept-planner accept-profile accept-qat accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops bench-layers
 
 setup: $(VENV)/.ready
 
@@ -50,6 +50,9 @@ bench: real
 
 bench-ops: setup
 	$(BIN)/python benchmarks/bench_ops.py
+
+bench-layers: setup
+	$(BIN)/python benchmarks/bench_layers.py
 
 bench-train: setup
 	$(BIN)/python benchmarks/bench_train.py
