@@ -30,7 +30,12 @@ from gantune.networks.contract import Network
 from gantune.optimizing.build import apply_transforms
 from gantune.optimizing.calibration_inputs import CALIBRATION_SEED_OFFSET
 from gantune.optimizing.quantization import choose_layers
-from gantune.optimizing.quantization_candidates import Judge, build_integers, calibrate_for_engine
+from gantune.optimizing.quantization_candidates import (
+    Judge,
+    build_integers,
+    calibrate_for_engine,
+    round_to,
+)
 from gantune.optimizing.samples import draw_test_inputs
 from gantune.records.artifact import ArtifactEnvironment
 from gantune.records.figures import Figure
@@ -64,7 +69,9 @@ def measure(folder: Path, nncf_python: Path, *, rounds: int) -> int:
     judge = Judge(arrays, run_subject(tuned, arrays), network.output.value_range, THREADS)
     folders = {"gantune bf16-large": build_float(network, folder / "bf16-large")}
     prepared = choose_layers(calibrate_for_engine(network, run), run, on_progress=say)
-    folders["gantune int8, bf16 rest"] = build_integers(prepared, run, "bf16", folder / "int8", judge).folder
+    rounded = round_to(prepared, run)
+    built = build_integers(rounded, prepared.calibration, run, "bf16", folder / "int8", judge)
+    folders["gantune int8, bf16 rest"] = built.folder
     plain = build_openvino(network, folder / "plain")
     samples = folder / "samples.npz"
     np.savez(samples, **draw_inputs(network.inputs, NUM_SAMPLES, CALIBRATION_SEED_OFFSET))

@@ -23,6 +23,7 @@ from gantune.optimizing.quantization_candidates import (
     build_integers,
     calibrate_for_engine,
     draw_selection_inputs,
+    round_to,
 )
 from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.quantization_source import load_float_network
@@ -185,7 +186,8 @@ def measure_distribution(
     arrays = draw_test_inputs(network.inputs, seed=run.seed, samples=None, image_size=run.image_size)
     original = tuned_baseline(CheckpointSource(path=path.resolve()), threads=THREADS)
     judge_all = Judge(arrays, run_subject(original, arrays), network.output.value_range, THREADS)
-    built = build_integers(prepared, run, "fp32", folder / "integers", judge_all)
+    rounded = round_to(prepared, run)
+    built = build_integers(rounded, prepared.calibration, run, "fp32", folder / "integers", judge_all)
     rows = []
     for word, choices in (("class", each_class(network, arrays)), ("psi", each_psi(network, arrays))):
         errors = {

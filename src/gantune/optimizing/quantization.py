@@ -22,6 +22,7 @@ from gantune.networks.contract import Network
 from gantune.optimizing.finetuning import Finetuned, Pupil, finetune
 from gantune.optimizing.finetuning_data import Lessons, open_lessons
 from gantune.optimizing.mixed_bits import choose_mixed
+from gantune.optimizing.promote import promote_high_layers
 from gantune.optimizing.quantization_candidates import (
     Built,
     Judge,
@@ -72,6 +73,9 @@ def quantize_checkpoint(
     expected = run_subject(tuned_baseline(original, threads=threads), arrays)
     judge = Judge(arrays, expected, network.output.value_range, threads)
     roundings = {f"{run.scheme.engine}-int8": round_to(prepared, run)}
+    everywhere = _promote(prepared, run, on_progress)
+    if everywhere is not None:
+        roundings[f"{run.scheme.engine}-int8-everywhere"] = round_to(everywhere, run)
     finetuned = None if lessons is None else _finetune(prepared, lessons, run, on_progress)
     if finetuned is not None and finetuned.network is not None:
         roundings[f"{run.scheme.engine}-int8-finetuned"] = finetuned.network
@@ -94,6 +98,18 @@ def quantize_checkpoint(
     write_quantization_page(report, draw_samples(findings, expected), out / "report.html")
     write_text(out / "report.json", report.model_dump_json(indent=1) + "\n")
     return report
+
+
+def _promote(prepared: Prepared, run: QuantizationRun, on_progress: Progress) -> Prepared | None:
+    """Choose the bits of a second candidate, whose first and last layers are integers too."""
+    assert prepared.selection is not None
+    if run.has_bit_budget or run.finetune is not None or run.scheme.activation_bits is None:
+        return None
+    inputs = draw_selection_inputs(prepared.network, run)
+    selection = promote_high_layers(
+        prepared.network, prepared.calibration, inputs, run, prepared.selection, on_progress=on_progress
+    )
+    return None if selection is None else replace(prepared, selection=selection)
 
 
 def _finetune(prepared: Prepared, lessons: Lessons, run: QuantizationRun, on_progress: Progress) -> Finetuned:
