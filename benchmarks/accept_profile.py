@@ -1,7 +1,7 @@
 """The figures the profiler is accepted by: verdicts on planted scripts and real traces, costs, gains.
 
-Each part writes a file of its own; `--only planted|traces|cost|large|page|networks` runs one of them.
-`--megabytes` sets the size of the large trace, `--pairs` how often a step's overhead is taken.
+Each part writes a file of its own; `--only` runs one of planted, traces, overhead, size, large, page and
+networks. `--megabytes` sets the size of the large trace, `--pairs` how often a step's overhead is taken.
 """
 
 import argparse
@@ -38,7 +38,6 @@ VERDICTS = {
     "23": ("communication",),
 }
 NETWORKS = {
-    "StyleGAN2-1024": ROOT / ".cache/bench/stylegan2-1024.safetensors",
     "StyleGAN2-32, trained": ROOT / "samples/fashion-mnist-32.safetensors",
     "SRVGG": ROOT / ".cache/real/srvgg-x4-animevideo.param",
 }
@@ -124,7 +123,7 @@ def measure_networks(_arguments: argparse.Namespace) -> list[Figure]:
     rows = []
     for name, path in NETWORKS.items():
         if not path.exists():
-            print(f"skipped {name}: {path} is absent; make bench and make real write it")
+            print(f"skipped {name}: {path} is absent; make real writes it")
             continue
         profile, _ = profile_network(path, NetworkProfileOptions(threads=2, num_rounds=5), command="")
         tried = [finding for finding in profile.findings if finding.measured_gain and finding.expected_gain]
@@ -151,7 +150,8 @@ def measure_networks(_arguments: argparse.Namespace) -> list[Figure]:
 PARTS: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "planted": lambda arguments: judge_planted(arguments.match),
     "traces": judge_traces,
-    "cost": lambda arguments: [*measure_overhead(arguments.pairs), *measure_trace()],
+    "overhead": lambda arguments: measure_overhead(arguments.pairs),
+    "size": lambda _arguments: measure_trace(),
     "large": read_large,
     "page": draw_page,
     "networks": measure_networks,

@@ -29,25 +29,35 @@ from planted.harmful import HARMFUL
 
 Catalogue = Callable[[ScriptRecord], tuple[Remedy, ...]]
 # A loader that waits, 24 threads on few cores, and buffers mapped anew at every step.
-FAULTS = "loader,threads,memory"
+FAULTS = ("loader", "threads", "memory")
 STEPS = ("--steps", "1000000")
 WORKERS = (2, 4, 8, 12)
 NUM_PAIRS = 5
 MIN_SHARE = 0.9
 
 
-def tune_planted() -> list[Figure]:
-    """Tune the slow script among harmful remedies, and time it against what a person made of it."""
+def tune_planted(faults: list[str], saved: Path) -> list[Figure]:
+    """Tune the slow script among harmful remedies, and time it against what a person made of it.
+
+    A search that took its time before is read back from `saved`.
+    """
     known: dict[str, Remedy] = {}
 
     def catalogue(record: ScriptRecord) -> tuple[Remedy, ...]:
         known.update({remedy.name: remedy for remedy in (*list_remedies(record), *HARMFUL)})
         return tuple(known.values())
 
-    slow = [*name_script("plain_loop.py"), *STEPS, "--fault", FAULTS]
-    found = tune(slow, catalogue)
-    kept = [known[name] for name in found.kept]
-    share = _compare_with_mended(slow, kept)
+    slow = [*name_script("plain_loop.py"), *STEPS, "--fault", ",".join(faults)]
+    if saved.exists():
+        found = Tuning.model_validate_json(saved.read_text())
+        first = run_trial(slow, (), TrialOptions()).record
+        assert first is not None
+        catalogue(first)
+    else:
+        found = tune(slow, catalogue)
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        saved.write_text(found.model_dump_json(indent=1) + "\n")
+    share = _compare_with_mended(faults, slow, [known[name] for name in found.kept])
     harmful = sorted({remedy.name for remedy in HARMFUL} & set(found.kept))
     return [
         share,
@@ -69,14 +79,14 @@ def _names(remedies: Sequence[Remedy]) -> set[str]:
     return {remedy.name for remedy in remedies}
 
 
-def _compare_with_mended(slow: list[str], kept: list[Remedy]) -> Figure:
+def _compare_with_mended(faults: list[str], slow: list[str], kept: list[Remedy]) -> Figure:
     """Mend the causes by hand, with the best number of workers, and measure pairs."""
     options = TrialOptions(min_window_s=2.0)
-    by_hand = Remedy(
-        "by hand", (), (), environment={**TUNED_ALLOCATOR, "OMP_NUM_THREADS": str(os.cpu_count())}
-    )
+    threads = {"OMP_NUM_THREADS": str(os.cpu_count())} if "threads" in faults else {}
+    by_hand = Remedy("by hand", (), (), environment={**TUNED_ALLOCATOR, **threads})
+    left = ",".join(fault for fault in faults if fault != "threads")
     scripts = {
-        number: [*name_script("plain_loop.py"), *STEPS, "--fault", "loader,memory", "--workers", str(number)]
+        number: [*name_script("plain_loop.py"), *STEPS, "--fault", left, "--workers", str(number)]
         for number in WORKERS
     }
     times = {number: run_trial(script, [by_hand], options).step_ms for number, script in scripts.items()}
@@ -97,7 +107,8 @@ def _compare_with_mended(slow: list[str], kept: list[Remedy]) -> Figure:
         high=share.high,
         bar=f"≥ {MIN_SHARE}",
         met=share.median >= MIN_SHARE,
-        how=f"{FAULTS}; by hand {best} workers, threads and allocator set; {NUM_PAIRS} pairs in turned order",
+        how=f"{', '.join(faults)}; by hand {best} workers, the allocator tuned, "
+        f"{'one thread a core' if threads else 'threads as they are'}; {NUM_PAIRS} pairs in turned order",
     )
 
 
@@ -136,11 +147,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stranger", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--only-strangers", action="store_true")
+    parser.add_argument("--faults", nargs="+", default=FAULTS, help="the faults of the planted slow script")
+    parser.add_argument("--saved", type=Path, default=ROOT / ".cache" / "tuning-planted.json")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     arguments = parser.parse_args()
     # The script's process has to find the harmful remedies.
     os.environ["PYTHONPATH"] = str(ROOT / "tests")
-    rows = [] if arguments.only_strangers else tune_planted()
+    rows = [] if arguments.only_strangers else tune_planted(list(arguments.faults), arguments.saved)
     for given in arguments.stranger:
         rows += tune_stranger(*given.split("=", 1))
     return publish("accept-tune", rows, folder=arguments.out)

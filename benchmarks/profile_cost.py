@@ -11,14 +11,15 @@ from profile_planted import name_script
 from gantune.measuring.bootstrap import bootstrap_median
 from gantune.profiling.launch.launcher import run_watched
 from gantune.profiling.launch.options import WatchOptions
-from gantune.profiling.run import profile_command
+from gantune.profiling.run import write_results
+from gantune.profiling.script_profile import judge_record
 from gantune.profiling.script_record import read_record
 from gantune.records.candidate import Interval
 from gantune.records.figures import Figure
 
 _LEAD = 8
-_WINDOW = 48
-_NUM_STEPS = 200
+_WINDOW = 32
+_NUM_STEPS = 140
 MAX_OVERHEAD = 1.05
 MAX_TRACE_BYTES = 50_000_000
 
@@ -71,12 +72,17 @@ def measure_trace() -> list[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command = [*name_script("plain_loop.py"), "--steps", "100000", "--fault", "flood"]
-        options = WatchOptions(folder=Path(), is_stopping=True)
+        options = WatchOptions(
+            folder=Path(), warmup_steps=1, plain_steps=1, sampled_steps=1, is_stopping=True
+        )
         with run_watched(command, options, is_quiet=True) as watched:
-            recorded = read_record(watched.records[0]).record.trace_bytes
-        profile_command(command, options, command="", on_profile=lambda _: None, out=folder / "out")
-        written = (folder / "out" / "trace.json.gz").stat().st_size
-    how = "plain_loop.py --fault flood: 400,000 operators of eight numbers a step"
+            recorded = read_record(watched.records[0])
+            found, scene = judge_record(recorded, source="flood", command_line="")
+            write_results(found, scene, folder)
+        sizes = {"recorded": recorded.record.trace_bytes}
+        sizes["written"] = (folder / "trace.json.gz").stat().st_size
+        events = f"{scene.seen.trace.num_events:,} events kept"
+    how = f"plain_loop.py --fault flood: 200,000 operators of eight numbers a step; {events}"
     return [
         Figure(
             name=f"size of the {kind} trace of a flood of tiny operators",
@@ -86,5 +92,5 @@ def measure_trace() -> list[Figure]:
             met=size < MAX_TRACE_BYTES,
             how=how,
         )
-        for kind, size in (("recorded", recorded), ("written", written))
+        for kind, size in sizes.items()
     ]

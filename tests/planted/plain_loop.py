@@ -173,7 +173,7 @@ def main() -> None:
             if "tiny" in faults:
                 real = perturb(real, 6000)
             if "flood" in faults:
-                real = perturb(real, 400_000)
+                real = perturb(real, 200_000)
             if "int64" in faults:
                 count_levels(real)
             if "memory" in faults:

@@ -14,6 +14,7 @@ def record(
     losses: tuple[float, ...] = (1.0, 0.8, 0.6, 0.4),
     *,
     batch: int = 32,
+    loaded: int = 32,
     trained: int = 4,
     optimizer_steps: int = NUM_STEPS,
 ) -> ScriptRecord:
@@ -30,6 +31,7 @@ def record(
             "num_cores": 1,
             "window_end_ns": 0,
             "batch_size": batch,
+            "loader": {"batch_size": loaded},
             "losses": [(step, factor * loss) for step, loss in enumerate(losses) for factor in (1, 2)],
             "optimizers": [{"kind": "Adam", "num_weights": 4, "num_trained": trained}],
             "stages": {
@@ -57,13 +59,22 @@ def test_the_same_script_is_the_same() -> None:
     ("changed", "sentence"),
     [
         (record(batch=16), "batches of 16 instead of 32"),
+        (record(loaded=16), "batches of 16 instead of 32"),
         (record(trained=3), r"train \[3\] weights instead of \[4\]"),
         (record(optimizer_steps=2), "steps 0.5 times a step instead of 1"),
         (record((1.0, 0.8)), "2 mean losses instead of 4"),
         (record((1.0, 0.8, 0.8, 0.8)), "a loss is 0.8, outside of 0.388 to 0.712"),
         (record((1.0, 0.8, 0.6, float("nan"))), "a loss is nan"),
     ],
-    ids=["half-batches", "frozen-weights", "fewer-updates", "missing-loss", "stuck", "not-a-number"],
+    ids=[
+        "half-batches",
+        "half-loads",
+        "frozen-weights",
+        "fewer-updates",
+        "missing-loss",
+        "stuck",
+        "not-a-number",
+    ],
 )
 def test_a_step_that_does_less_or_trains_otherwise_is_noticed(changed: ScriptRecord, sentence: str) -> None:
     reference = observe_reference([record(), record((1.1, 0.9, 0.7, 0.5))], least_steps=NUM_STEPS)

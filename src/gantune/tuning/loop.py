@@ -143,11 +143,11 @@ def _look_at_each(state: _State, remedies: list[Remedy]) -> tuple[list[Remedy], 
         speedup = base.step_ms / trial.step_ms
         if trial.record is None:
             state.note(remedy, "failed", trial.failure)
-        elif (problem := find_difference(state.reference, trial.record)) is not None:
-            state.note(remedy, "rejected", problem, trial=trial)
         elif speedup < _PROMISING:
             state.note(remedy, "rejected", f"{speedup:.2f}× in a first look", trial=trial)
             slow.append(remedy)
+        elif (problem := find_difference(state.reference, trial.record)) is not None:
+            state.note(remedy, "rejected", problem, trial=trial)
         else:
             looks.append((speedup, remedy))
     return [remedy for _, remedy in sorted(looks, key=lambda look: -look[0])], slow

@@ -56,8 +56,9 @@ def find_difference(reference: Reference, record: ScriptRecord) -> str | None:
 
 
 def _less_work(before: ScriptRecord, after: ScriptRecord) -> str | None:
-    if before.batch_size != after.batch_size:
-        return f"it trains on batches of {after.batch_size} instead of {before.batch_size}"
+    for was, now in ((before.batch_size, after.batch_size), (_loaded(before), _loaded(after))):
+        if was != now:
+            return f"it trains on batches of {now} instead of {was}"
     trained = [[one.num_trained for one in record.optimizers] for record in (before, after)]
     if trained[0] != trained[1]:
         return f"its optimizers train {trained[1]} weights instead of {trained[0]}"
@@ -66,6 +67,10 @@ def _less_work(before: ScriptRecord, after: ScriptRecord) -> str | None:
         if seen < _MIN_STEPS_RATIO * often:
             return f"an optimizer steps {seen:.2g} times a step instead of {often:.2g}"
     return None
+
+
+def _loaded(record: ScriptRecord) -> int | None:
+    return None if record.loader is None else record.loader.batch_size
 
 
 def _steps_of_optimizers(record: ScriptRecord) -> dict[int, float]:
