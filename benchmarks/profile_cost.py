@@ -79,7 +79,8 @@ def measure_trace() -> list[Figure]:
             recorded = read_record(watched.records[0])
             found, scene = judge_record(recorded, source="flood", command_line="")
             write_results(found, scene, folder)
-        sizes = {"recorded": recorded.record.trace_bytes}
+        # What the profiler leaves in a temporary folder is read once and deleted.
+        sizes = {"passing": recorded.record.trace_bytes}
         sizes["written"] = (folder / "trace.json.gz").stat().st_size
         events = f"{scene.seen.trace.num_events:,} events kept"
     how = f"plain_loop.py --fault flood: 200,000 operators of eight numbers a step; {events}"
@@ -88,8 +89,8 @@ def measure_trace() -> list[Figure]:
             name=f"size of the {kind} trace of a flood of tiny operators",
             value=size / 1e6,
             unit="MB",
-            bar="< 50 MB",
-            met=size < MAX_TRACE_BYTES,
+            bar="< 50 MB" if kind == "written" else None,
+            met=size < MAX_TRACE_BYTES if kind == "written" else None,
             how=how,
         )
         for kind, size in sizes.items()

@@ -8,7 +8,7 @@ from gantune.profiling.observation import ModuleShare, Observation
 from gantune.profiling.painting import Painting
 from gantune.profiling.script_phases import pair_backward_nodes
 from gantune.profiling.script_record import StageRecord
-from gantune.profiling.trace.events import DOUBLE, Floats, Integers, Kind, Trace
+from gantune.profiling.trace.events import DOUBLE, Floats, Integers, Kind, Mask, Trace
 from gantune.profiling.vocabulary import is_host_layout_change
 
 # An operator with more own work than this is no matter of dispatch.
@@ -24,11 +24,13 @@ def share_modules(stage: StageRecord, trace: Trace) -> tuple[ModuleShare, ...]:
     painting = Painting.of(ranges)
     nodes, makers = pair_backward_nodes(trace)
     node_owner = painting.owner_at(trace.start_us[makers])
-    times = painting.own_time(len(ranges))
-    known = node_owner >= 0
-    np.add.at(times, node_owner[known], trace.duration_us[nodes[known]])
-    heavy, own_us, owner = _heavy_operators(trace, painting, nodes, node_owner)
     seen = Observation(trace)
+    # The window leaves out the step that warmed the profiler up.
+    begins = np.array([begin for begin, _ in ranges])
+    times = np.where(_is_within(seen, begins), painting.own_time(len(ranges)), 0.0)
+    known = (node_owner >= 0) & _is_within(seen, trace.start_us[nodes])
+    np.add.at(times, node_owner[known], trace.duration_us[nodes[known]])
+    heavy, own_us, owner = _heavy_operators(seen, painting, nodes, node_owner)
     totals: dict[str, float] = defaultdict(float)
     for (name, _, _), time in zip(stage.modules, times.tolist(), strict=True):
         totals[name] += time
@@ -44,14 +46,19 @@ def _share(name: str, total_us: float, heavy: dict[str, float], window_us: float
     return ModuleShare(name, total_us / window_us, sum(heavy.values()) / window_us, operators)
 
 
+def _is_within(seen: Observation, start_us: Floats) -> Mask:
+    """Mark what begins within the window."""
+    return (start_us >= seen.window.start[0]) & (start_us < seen.window.end[-1])
+
+
 def _heavy_operators(
-    trace: Trace, painting: Painting, nodes: Integers, node_owner: Integers
+    seen: Observation, painting: Painting, nodes: Integers, node_owner: Integers
 ) -> tuple[Integers, Floats, Integers]:
     """Give large operators without another fault, their own time, and the module call they belong to."""
-    seen = Observation(trace)
+    trace = seen.trace
     is_other = trace.named(is_host_layout_change) | ((trace.types & DOUBLE) > 0)
     heavy = (seen.host_self_us >= _HEAVY_US) & (trace.kind[seen.host_rows] == Kind.OPERATOR)
-    heavy &= ~is_other[seen.host_rows]
+    heavy &= ~is_other[seen.host_rows] & _is_within(seen, trace.start_us[seen.host_rows])
     rows, own_us = seen.host_rows[heavy], seen.host_self_us[heavy]
     backward = Painting(trace.start_us[nodes], trace.end_of(nodes))
     middle = trace.start_us[rows] + trace.duration_us[rows] / 2

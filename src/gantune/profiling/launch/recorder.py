@@ -41,7 +41,7 @@ _MAX_STEPS = 64
 # There is one recording in a process: a range that was open when one ended would, in a second, be written to
 # where the first one's memory was. So it is bounded while it goes on, by time and by the memory it takes.
 _CAPTURE_LIMITS_S = (2.5, 30.0)
-_MAX_GROWTH_BYTES = 100_000_000
+_MAX_GROWTH_BYTES = 250_000_000
 # Long enough to see what happens every 16th step, where steps are short.
 _MIN_CAPTURE_S = 1.2
 _MAX_CAPTURED = 17
