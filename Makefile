@@ -7,7 +7,7 @@ AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/package/axe.min.js
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: accept-planner accept-profile accept-qat accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops bench-layers
+.PHONY: accept-planner accept-profile accept-qat accept-quality accept-quantize accept-train accept-tune bench-train setup axe real demo test test-slow check format bench bench-ops bench-layers bench-custom-ops
 
 setup: $(VENV)/.ready
 
@@ -53,6 +53,9 @@ bench-ops: setup
 
 bench-layers: setup
 	$(BIN)/python benchmarks/bench_layers.py
+
+bench-custom-ops: setup
+	$(BIN)/python benchmarks/bench_custom_ops.py
 
 bench-train: setup
 	$(BIN)/python benchmarks/bench_train.py
