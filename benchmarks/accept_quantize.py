@@ -55,15 +55,16 @@ class Bars:
     file: str
     gate_db: float
     speed: float | None = None
-    is_super_resolution: bool = False
+    takes_pictures: bool = False
     image_error: str = "range"
     image_size: int = 64
     has_random_weights: bool = False
 
 
 NETWORKS = {
-    "SRVGG x4": Bars("srvgg-x4-animevideo.param", 38.0, speed=3.6, is_super_resolution=True),
-    "RRDB-6": Bars("rrdb-6-x4-anime.param", 38.0, is_super_resolution=True, image_size=32),
+    "SRVGG x4": Bars("srvgg-x4-animevideo.param", 38.0, speed=3.6, takes_pictures=True),
+    "RRDB-6": Bars("rrdb-6-x4-anime.param", 38.0, takes_pictures=True, image_size=32),
+    "CycleGAN ResNet-9": Bars("cyclegan-resnet-9.pth", 38.0, takes_pictures=True, image_size=128),
     "DCGAN faces": Bars("dcgan-faces-64.tar", 38.0, speed=6.0),
     "DCGAN eyes": Bars("dcgan-eyes-128.pth", 38.0),
     "StyleGAN2-256": Bars("", 35.0, speed=4.2, image_error="snr", has_random_weights=True),
@@ -93,7 +94,7 @@ def main() -> int:
                 found += measure_integers(name, path, run, Path(folder))
             if "bits" in parts:
                 found += measure_bits(name, path, run)
-            if "distribution" in parts and not NETWORKS[name].is_super_resolution:
+            if "distribution" in parts and not NETWORKS[name].takes_pictures:
                 found += measure_distribution(name, path, run, Path(folder), num_images=arguments.images)
         names = {row.name for row in found}
         rows = [row for row in read_rows() if row.name not in names] + found
@@ -124,7 +125,7 @@ def make_run(name: str, folder: Path, *, rounds: int) -> QuantizationRun:
         min_db=bars.gate_db, rounds=rounds, num_samples=16, image_size=bars.image_size,
         image_error="snr" if bars.image_error == "snr" else "range",
     )  # fmt: skip
-    if not bars.is_super_resolution:
+    if not bars.takes_pictures:
         return run
     for which, pictures in (("calibration", CALIBRATION_PICTURES), ("test", TEST_PICTURES)):
         (folder / which).mkdir()

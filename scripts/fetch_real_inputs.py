@@ -27,6 +27,7 @@ PACKAGES: dict[str, dict[str, str]] = {
     "omniart-eye-generator==0.1": {
         "omniart_eye_generator/generator_model_state.pth": "dcgan-eyes-128.pth",
     },
+    "vintagify==0.1.2": {"vintagify/resources/G_A2B_epoch33.pth": "cyclegan-resnet-9.pth"},
     "scikit-learn==1.7.2": {
         "sklearn/datasets/images/china.jpg": "china.jpg",
         "sklearn/datasets/images/flower.jpg": "flower.jpg",

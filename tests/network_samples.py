@@ -33,6 +33,7 @@ SMALL_GENERATORS: dict[str, Config] = {
     "dcgan": {"layers": [{"width": 8}, {"width": 3}], "z_dim": 6},
     "srvgg": {"num_feat": 4, "num_conv": 2, "upscale": 2},
     "rrdb": {"num_feat": 4, "num_block": 1, "num_grow_ch": 2},
+    "cyclegan": {"num_feat": 8, "num_block": 1, "num_downsamplings": 1, "norm": "instance_affine"},
 }
 SMALL_DISCRIMINATORS: dict[str, Config] = {
     "stylegan2": _STYLE_DISCRIMINATOR,

@@ -1,6 +1,8 @@
 import pytest
 import torch
+from torch import nn
 
+from gantune.networks.catalogue import build_network
 from gantune.networks.equalized import EqualizedLinear
 from gantune.networks.spectral_norm import SpectralConv2d
 from gantune.transforms import freeze
@@ -53,3 +55,21 @@ def test_freezing_removes_what_is_computed_from_constants() -> None:
     for name in ("stylegan2-resnet-32", "stylegan3-t-32", "biggan"):
         kinds = {type(module) for module in freeze(original(name)).modules()}
         assert not kinds & {EqualizedLinear, SpectralConv2d}
+
+
+def test_norms_and_dropouts_behind_convolutions_are_folded() -> None:
+    torch.manual_seed(0)
+    config = {"num_feat": 4, "num_block": 1, "norm": "batch", "dropout": True}
+    network = build_network("cyclegan", config)
+    for name, tensor in network.state_dict().items():
+        if "running" in name:
+            tensor.copy_(torch.rand_like(tensor) + 0.5)
+    frozen = freeze(network)
+    assert relative_error(run(frozen), run(network)) <= EXACT
+    assert not any(isinstance(module, nn.BatchNorm2d | nn.Dropout) for module in frozen.modules())
+
+
+def test_a_bias_that_an_instance_norm_takes_out_again_is_dropped() -> None:
+    frozen = freeze(build_small("cyclegan"))
+    biases = [m.bias is not None for m in frozen.modules() if isinstance(m, nn.Conv2d | nn.ConvTranspose2d)]
+    assert biases == [False] * (len(biases) - 1) + [True]

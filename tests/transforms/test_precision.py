@@ -13,8 +13,10 @@ from transform_samples import SMALL_NAMES, build_small, prepare, relative_error,
 def test_half_precision_is_near_and_not_equal(family: str, dtype: str) -> None:
     network = prepare(family)
     error = relative_error(run(precision(network, dtype)), run(network))
-    # 8 bits of bfloat16 round by 2^-9 at most, a few layers deep; 11 bits of float16 by 2^-12.
-    assert 0 < error < (0.03 if dtype == "bf16" else 0.004)
+    # 8 bits of bfloat16 round by 2^-9 at most, a few layers deep; 11 bits of float16 by 2^-12. An instance
+    # norm stretches a faint signal to unit variance, and its rounding with it.
+    stretch = 2 if family == "cyclegan" else 1
+    assert 0 < error < stretch * (0.03 if dtype == "bf16" else 0.004)
 
 
 def test_dense_convolutions_alone_leave_float32() -> None:

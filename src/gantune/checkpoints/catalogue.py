@@ -2,6 +2,7 @@
 
 from gantune.checkpoints import (
     biggan,
+    cyclegan,
     dcgan,
     esrgan,
     ncnn,
@@ -24,6 +25,7 @@ FORMATS: tuple[Format, ...] = (
     safetensors_file.FORMAT,
     biggan.FORMAT,
     esrgan.FORMAT,
+    cyclegan.FORMAT,
     dcgan.FORMAT,
     ncnn.FORMAT,
 )

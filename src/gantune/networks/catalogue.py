@@ -13,6 +13,7 @@ from gantune.networks.biggan import BigGANGenerator
 from gantune.networks.biggan_deep import BigGANDeepGenerator
 from gantune.networks.biggan_discriminator import BigGANDiscriminator
 from gantune.networks.contract import Config
+from gantune.networks.cyclegan import CycleGANGenerator
 from gantune.networks.dcgan import DCGANGenerator
 from gantune.networks.dcgan_discriminator import DCGANDiscriminator
 from gantune.networks.rrdb import RRDBGenerator
@@ -42,6 +43,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("dcgan", DCGANGenerator, DCGANDiscriminator),
     Family("srvgg", SRVGGGenerator),
     Family("rrdb", RRDBGenerator),
+    Family("cyclegan", CycleGANGenerator),
 )
 
 

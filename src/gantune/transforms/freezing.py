@@ -15,6 +15,7 @@ from gantune.transforms.frozen_layers import (
 from gantune.transforms.frozen_norms import (
     FrozenConditionalNorm,
     fold_batch_norm,
+    fold_norms_of_sequence,
     freeze_spectral_convolution,
     freeze_spectral_linear,
     freeze_stored_norm,
@@ -31,6 +32,8 @@ def freeze(network: NetworkT) -> NetworkT:
             fold_torgb_gain(module)
         elif isinstance(module, DCGANLayer):
             fold_batch_norm(module)
+        elif isinstance(module, nn.Sequential):
+            fold_norms_of_sequence(module)
     replace_modules(copied, _freeze_module)
     return copied
 

@@ -1,5 +1,6 @@
 """Normalizations with stored statistics, and spectrally normalized layers, as constants."""
 
+from itertools import pairwise
 from typing import cast
 
 import torch
@@ -78,3 +79,23 @@ def fold_batch_norm(layer: DCGANLayer) -> None:
         layer.conv = fuse_conv_bn_eval(convolution, layer.norm, transpose=is_transposed)
         layer.norm = None
     layer.dropout = None
+
+
+def fold_norms_of_sequence(layers: nn.Sequential) -> None:
+    """Fold what follows each convolution of a chain into it, in place, and take dropouts out.
+
+    Batch normalization becomes part of the convolution. An instance normalization subtracts each channel's
+    mean, so that the bias before it changes nothing and only costs precision: it goes.
+    """
+    for index, (layer, norm) in enumerate(pairwise(layers)):
+        if not isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
+            continue
+        if isinstance(norm, nn.BatchNorm2d):
+            is_transposed = isinstance(layer, nn.ConvTranspose2d)
+            layers[index] = fuse_conv_bn_eval(cast(nn.Conv2d, layer), norm, transpose=is_transposed)
+            layers[index + 1] = nn.Identity()
+        elif isinstance(norm, nn.InstanceNorm2d) and not norm.track_running_stats:
+            layer.bias = None
+    for index, layer in enumerate(layers):
+        if isinstance(layer, nn.Dropout):
+            layers[index] = nn.Identity()

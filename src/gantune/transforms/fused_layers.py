@@ -155,7 +155,7 @@ class FusedConvolution(nn.Module):
         self.weight = nn.Parameter(convolution.weight.detach().contiguous(), requires_grad=False)
         self.bias = convolution.bias
         self.register_buffer("slope", slope)
-        self.options = StyledOptions(padding=1, products=products)
+        self.options = StyledOptions(padding=int(convolution.padding[0]), products=products)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return activation(conv(x) + bias)."""

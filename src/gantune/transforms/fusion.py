@@ -93,5 +93,5 @@ def _slope(activation: nn.Module, width: int) -> torch.Tensor:
 
 
 def _is_plain(module: nn.Conv2d) -> bool:
-    geometry = (module.kernel_size, module.stride, module.padding, module.dilation, module.groups)
-    return geometry == ((3, 3), (1, 1), (1, 1), (1, 1), 1)
+    geometry = (module.kernel_size, module.stride, module.dilation, module.groups, module.padding_mode)
+    return geometry == ((3, 3), (1, 1), (1, 1), 1, "zeros") and module.padding in ((0, 0), (1, 1))
