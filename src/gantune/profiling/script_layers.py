@@ -48,7 +48,8 @@ def _share(name: str, total_us: float, heavy: dict[str, float], window_us: float
 
 def _is_within(seen: Observation, start_us: Floats) -> Mask:
     """Mark what begins within the window."""
-    return (start_us >= seen.window.start[0]) & (start_us < seen.window.end[-1])
+    inside: Mask = (start_us >= seen.window.start[0]) & (start_us < seen.window.end[-1])
+    return inside
 
 
 def _heavy_operators(
