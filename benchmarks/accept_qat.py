@@ -166,7 +166,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--file", type=Path, default=ROOT / "samples" / "fashion-mnist-32.safetensors")
     parser.add_argument("--data", type=Path, default=ROOT / ".cache" / "training" / "fashion-mnist-32.zip")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3])
     parser.add_argument("--kimg", type=float, default=1.6)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--images", type=int, default=1000)

@@ -123,14 +123,13 @@ class _Finetuning:
         self.yardstick, self.options = yardstick, options
         # Buffers are what training must not move: steps that stay, filters, the average of w.
         self.buffers = {name: held.clone() for name, held in game.players.generator.named_buffers()}
-        self.first_error = yardstick.mean_square(game.players.generator)
+        self.first = yardstick.measure(game.players.generator)
         self.points: list[FinetunePoint] = []
         self.watch = Stopwatch()
 
     def run(self, on_progress: Callable[[str], None]) -> Finetuned:
         """Train to the end, or until the run is ill."""
-        before_db = self.yardstick.error_db(self.pupil.rounded)
-        self.points.append(FinetunePoint(step=0, num_images=0, seconds=0.0, error_db=before_db))
+        self.points.append(FinetunePoint(step=0, num_images=0, seconds=0.0, error_db=self.first.error_db))
         total, ticks = self.options.num_steps, self.options.num_ticks
         for step in range(1, total + 1):
             self._step(share=(1 + cos(pi * (step - 1) / total)) / 2)
@@ -139,11 +138,12 @@ class _Finetuning:
             ailments = self._look(summarize(self.game.records))
             if ailments:
                 reasons = "; ".join(f"{item.kind.replace('_', ' ')}: {item.reason}" for item in ailments)
-                return Finetuned(None, self._describe(before_db, None, stopped=reasons))
+                return Finetuned(None, self._describe(None, stopped=reasons))
             self.game.records.clear()
             on_progress(_tell(self.points[-1], total))
         network = put_on_grids(self.game.players.average)
-        return Finetuned(network, self._describe(before_db, self.yardstick.error_db(network), stopped=None))
+        after_db = self.yardstick.measure(network).error_db
+        return Finetuned(network, self._describe(after_db, stopped=None))
 
     def _step(self, *, share: float) -> None:
         game = self.game
@@ -159,21 +159,20 @@ class _Finetuning:
     def _look(self, statistics: Statistics) -> list[Ailment]:
         """Add a point to the curve, and say what is wrong."""
         game, players = self.game, self.game.players
-        error = self.yardstick.mean_square(players.generator)
-        found = find_departure(error, first_error=self.first_error, spread=self.yardstick.spread)
-        if error < float("inf"):
+        error = self.yardstick.measure(players.generator).mean_square
+        found = find_departure(error, first_error=self.first.mean_square, spread=self.yardstick.spread)
+        if isfinite(error):
             label = self.context.labels[0]
             spread = fake_spread(players.generator, label, seed=game.recipe.seed) / self.yardstick.spread
             # The float network varies from the first image on.
             found += find_ailments(statistics, spread=spread, num_images=SPREAD_FROM_IMAGES)
         means = {name: values["mean"] for name, values in statistics.items()}
-        is_finite = self.yardstick.mean_square(players.average) < float("inf")
         self.points.append(
             FinetunePoint(
                 step=game.step,
                 num_images=game.num_images,
                 seconds=self.watch.elapsed_s,
-                error_db=self.yardstick.error_db(players.average) if is_finite else None,
+                error_db=self.yardstick.measure(players.average).error_db,
                 distillation=_finite(means.get("loss/distillation")),
                 generator_loss=_finite(means.get("loss/generator")),
                 discriminator_loss=_finite(means.get("loss/discriminator")),
@@ -181,9 +180,7 @@ class _Finetuning:
         )
         return found
 
-    def _describe(
-        self, before_db: float | None, after_db: float | None, *, stopped: str | None
-    ) -> FinetuneRecord:
+    def _describe(self, after_db: float | None, *, stopped: str | None) -> FinetuneRecord:
         options = self.options
         return FinetuneRecord(
             data=options.data.name,
@@ -194,7 +191,7 @@ class _Finetuning:
             num_steps=self.game.step,
             num_images=self.game.num_images,
             seconds=self.watch.elapsed_s,
-            before_db=before_db,
+            before_db=self.first.error_db,
             after_db=after_db,
             stopped=stopped,
             points=tuple(self.points),

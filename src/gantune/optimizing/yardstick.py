@@ -1,6 +1,7 @@
 """The image error of a network under training, against the float network on held-out latents."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,6 +17,17 @@ from gantune.quality.paired import count_non_finite, psnr_db, snr_db
 # Neither calibration, selection, nor the test draws these.
 YARDSTICK_SEED_OFFSET = 4_000_037
 NUM_SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class ImageError:
+    """The mean squared error, infinite where images are not finite, and the error as the run's gate takes it.
+
+    `error_db` is None where the images are identical, or not finite.
+    """
+
+    mean_square: float
+    error_db: float | None
 
 
 class Yardstick:
@@ -40,19 +52,15 @@ class Yardstick:
         """Give the root mean square distance of the float network's images from their average."""
         return float((self.expected - self.expected.mean(axis=0)).std(dtype=np.float64))
 
-    def mean_square(self, network: nn.Module) -> float:
-        """Give the mean squared error of a network's images; infinity where they are not finite."""
+    def measure(self, network: nn.Module) -> ImageError:
+        """Compare a network's images with the float network's."""
         found = self._images(network)
         if count_non_finite(found):
-            return float("inf")
-        return float(np.square(found.astype(np.float64) - self.expected).mean())
-
-    def error_db(self, network: nn.Module) -> float | None:
-        """Give the image error as the run's gate takes it; None where the images are identical."""
-        found = self._images(network)
+            return ImageError(float("inf"), None)
+        mean_square = float(np.square(found.astype(np.float64) - self.expected).mean())
         if self.run.image_error == "snr":
-            return snr_db(found, self.expected)
-        return psnr_db(found, self.expected, value_range=self.value_range)
+            return ImageError(mean_square, snr_db(found, self.expected))
+        return ImageError(mean_square, psnr_db(found, self.expected, value_range=self.value_range))
 
     def _images(self, network: nn.Module) -> NDArray[np.float32]:
         was_training = network.training
