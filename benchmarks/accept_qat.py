@@ -6,6 +6,7 @@ figures, to `accept-qat-curves.json`. Data: `python scripts/fetch_training_data.
 """
 
 import argparse
+import hashlib
 import json
 import sys
 from dataclasses import dataclass, replace
@@ -53,12 +54,13 @@ class Judge:
 
     expected: Tensor
     features: FeatureNetwork
+    keep: Path
     real: Moments
     original: Moments
 
     def __call__(self, images: Tensor) -> dict[str, float]:
         """Give the figures of a network's images of the same latents."""
-        moments = Moments.of(features_of(self.features, images))
+        moments = Moments.of(features_of(self.features, images, self.keep))
         error_db = psnr_db(images.numpy(), self.expected.numpy(), value_range=2.0)
         return {
             "psnr_db": float("inf") if error_db is None else error_db,
@@ -67,22 +69,33 @@ class Judge:
         }
 
 
-def features_of(network: FeatureNetwork, images: Tensor) -> Tensor:
-    """Give the features [N, K] of images in [-1, 1]."""
+def features_of(network: FeatureNetwork, images: Tensor, keep: Path) -> Tensor:
+    """Give the features [N, K] of images in [-1, 1]; they take most of the time, and are kept by content."""
+    name = hashlib.sha256(images.numpy().tobytes() + network.weights_sha256.encode()).hexdigest()[:16]
+    path = keep / f"features-{name}.safetensors"
+    if path.is_file():
+        return load_file(path)["features"]
     output = OutputSpec(channels=images.shape[1])
     parts: list[Tensor] = list(torch.split(images, BATCH))
-    return torch.cat([network.extract(pixels_from_output(part.numpy(), output)).features for part in parts])
+    found = torch.cat([network.extract(pixels_from_output(part.numpy(), output)).features for part in parts])
+    save_file({"features": found}, path)
+    return found
 
 
-def open_judge(network: nn.Module, test: Path, count: int) -> Judge:
+def open_judge(network: nn.Module, test: Path, count: int, keep: Path) -> Judge:
     """Draw the latents and read the test pictures."""
     features = open_efficientnet()
-    dataset = ImageDataset(test)
+    real, expected = read_pictures(test, count), generate(network, count)
+    moments = [Moments.of(features_of(features, images, keep)) for images in (real, expected)]
+    return Judge(expected, features, keep, *moments)
+
+
+def read_pictures(path: Path, count: int) -> Tensor:
+    """Read pictures from all over a data set."""
+    dataset = ImageDataset(path)
     stride = dataset.num_stored // count
     pixels, _ = dataset[[index * stride for index in range(count)]]
-    real = Moments.of(features_of(features, pixels.float() / 127.5 - 1))
-    expected = generate(network, count)
-    return Judge(expected, features, real, Moments.of(features_of(features, expected)))
+    return pixels.float() / 127.5 - 1
 
 
 @torch.inference_mode()
@@ -183,7 +196,7 @@ def main() -> int:
     if arguments.only_train:
         return 0
     test = arguments.data.with_name(f"{arguments.data.stem}-test.zip")
-    judge = open_judge(load_float_network(arguments.file), test, arguments.images)
+    judge = open_judge(load_float_network(arguments.file), test, arguments.images, arguments.keep)
     seeds = [judge_seed(judge, keep, seed) for seed, keep in files.items()]
     curves = {str(seed["seed"]): seed["record"] for seed in seeds}
     (RESULTS / "accept-qat-curves.json").write_text(json.dumps(curves, indent=1) + "\n")
