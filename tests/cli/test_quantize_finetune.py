@@ -56,7 +56,14 @@ def test_wrong_options_give_one_sentence(
     one_sentence(gantune("quantize", path, *data, *options), 2, message)
 
 
+@pytest.fixture
+def few_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build float candidates of one engine alone: what they are is not the question here."""
+    monkeypatch.setattr("gantune.optimizing.quantization_candidates._FLOAT_ENGINES", ("onnxruntime",))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_floats")
 def test_a_finetuned_candidate_stands_in_the_report(gantune: Run, tmp_path: Path) -> None:
     out = tmp_path / "run"
     tuning = ("--finetune", write_data(tmp_path), "--finetune-kimg", 0.64, "--finetune-rate", 0.005)
@@ -79,10 +86,12 @@ def test_a_finetuned_candidate_stands_in_the_report(gantune: Run, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_floats")
 def test_a_diverging_finetuning_leaves_the_rest_as_it_was(gantune: Run, tmp_path: Path) -> None:
     out = tmp_path / "run"
     tuning = ("--finetune", write_data(tmp_path), "--finetune-kimg", 1.28, "--finetune-rate", 2)
-    outcome = gantune("quantize", write_snapshot(tmp_path), "--out", out, *QUICK, *tuning, "--json")
+    path = write_snapshot(tmp_path, "dcgan")
+    outcome = gantune("quantize", path, "--out", out, *QUICK, *tuning, "--json")
     assert outcome.code == 0, outcome.err
     report = json.loads(outcome.out)
     assert "divergence" in report["finetuning"]["stopped"]
