@@ -162,8 +162,8 @@ def compare(found: list[dict[str, Any]]) -> list[Figure]:
         Figure(
             name="QAT: wall time of a seed", value=mean(seconds), unit="s", low=min(seconds),
             high=max(seconds),
-            how=f"{num_steps} steps of {record['num_images'] // num_steps} images, 1 thread, beside other "
-            f"work; discriminator {record['discriminator']}, steps of the grids {record['steps']}",
+            how=f"{num_steps} steps of {record['num_images'] // num_steps} images, 1 thread; "
+            f"discriminator {record['discriminator']}, steps of the grids {record['steps']}",
         )
     )  # fmt: skip
     return rows
