@@ -40,9 +40,15 @@ std::vector<float> values(Random& random, size_t count) {
   return out;
 }
 
+// Numbers by which an image's memory is too short: a sanitizer must then speak.
+#ifndef PLANTED_OVERRUN
+#define PLANTED_OVERRUN 0
+#endif
+
 // Exactly as much memory as the tensor has, so that a sanitizer sees any step beyond it.
 Image image_of(std::vector<float>& data, int64_t N, int64_t C, int64_t H, int64_t W, bool channels_last) {
-  data.resize(size_t(N * C * H * W));
+  data.resize(size_t(N * C * H * W) - PLANTED_OVERRUN);
+  data.shrink_to_fit();
   if (channels_last) return {data.data(), {N, C, H, W}, {H * W * C, 1, W * C, C}, FLOAT32, 0};
   return {data.data(), {N, C, H, W}, {C * H * W, H * W, W, 1}, FLOAT32, 0};
 }
