@@ -3,13 +3,16 @@
     python scripts/make_sample.py RUN_FOLDER NAME
 
 writes `samples/NAME.safetensors`, `samples/NAME.png` and `samples/NAME.json`. The figures are taken on the
-data set the run was trained on. With labels, a small classifier is trained on it (its accuracy is taken on
-the companion `…-test.zip`) and asked for the class of generated images. Features are EfficientNet-Lite0's.
+data set the run was trained on, of pictures as a file holds them: clipped and rounded to bytes. With labels,
+a small classifier is trained on the data (its accuracy is taken on the companion `…-test.zip`) and asked for
+the class of generated images. Features are EfficientNet-Lite0's and, where there is one, the classifier's
+before its last layer; beside every figure of the generator stands that of the test pictures.
 """
 
 import argparse
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -34,6 +37,8 @@ SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 BATCH = 100
 NEIGHBORS = 3
 
+Embed = Callable[[Tensor], Tensor]
+
 
 def read_images(dataset: ImageDataset, count: int) -> tuple[Tensor, Tensor]:
     order = torch.randperm(dataset.num_stored, generator=seed_generator(0, 31))[:count].tolist()
@@ -49,7 +54,12 @@ def generate(generator: nn.Module, labels: Tensor, *, seed: int) -> Tensor:
     for start in range(0, len(z), BATCH):
         c = labels[start : start + BATCH]
         parts.append(generator(z[start : start + BATCH], c if c.shape[1] else None))
-    return torch.cat(parts)
+    return as_pictures(torch.cat(parts))
+
+
+def as_pictures(images: Tensor) -> Tensor:
+    """Bring [-1, 1] to the 256 values that a picture file can hold, what lies outside included."""
+    return ((images.clamp(-1, 1) + 1) * 127.5).round() / 127.5 - 1
 
 
 def train_classifier(images: Tensor, labels: Tensor, *, num_epochs: int = 3) -> nn.Module:
@@ -92,7 +102,7 @@ def judge(generator: nn.Module, data: Path, *, count: int, num_features: int) ->
     """Return the figures: agreement of a classifier, recall and Fréchet distance beside their yardsticks."""
     is_conditional = int(generator.c_dim) > 0
     train = ImageDataset(data, use_labels=is_conditional)
-    images, labels = read_images(train, train.num_stored if is_conditional else num_features)
+    images, labels = read_images(train, train.num_stored if is_conditional else 2 * num_features)
     asked = train.labels[torch.randint(train.num_stored, (count,), generator=seed_generator(0, 33))]
     fakes = generate(generator, asked, seed=0)
     figures: dict[str, object] = {}
@@ -100,22 +110,35 @@ def judge(generator: nn.Module, data: Path, *, count: int, num_features: int) ->
     others, other_labels = images[num_features:], labels
     if test_path.exists():
         others, other_labels = read_images(ImageDataset(test_path, use_labels=is_conditional), 10**9)
+    sets = (images[:num_features], fakes[:num_features], others[:num_features])
     if is_conditional:
         classifier = train_classifier(images, labels)
         figures["classifier_test_accuracy"] = accuracy(classifier, others, other_labels)
         figures["classes_as_asked"] = accuracy(classifier, fakes, asked)
         figures["classes_as_asked_samples"] = count
+        before_last = torch.no_grad()(lambda part: torch.cat([classifier[:-1](x) for x in part.split(BATCH)]))
+        figures |= score_features(before_last, *sets, suffix="_by_the_classifier")
     network = open_efficientnet()
-    real = features_of(network, images[:num_features])
-    fake = features_of(network, fakes[:num_features])
-    scores = manifold_scores(real, fake, num_neighbors=NEIGHBORS)
-    figures |= {"features": network.name, "feature_samples": num_features}
-    figures |= {"precision": scores.precision, "recall": scores.recall, "neighbors": NEIGHBORS}
-    figures["frechet"] = distance(real, fake)
-    if len(others) >= num_features:
-        figures["frechet_of_test_images"] = distance(real, features_of(network, others[:num_features]))
-    noise = torch.rand(num_features, *images.shape[1:], generator=seed_generator(0, 34)) * 2 - 1
-    figures["frechet_of_noise"] = distance(real, features_of(network, noise))
+    figures |= {"features": network.name, "feature_samples": num_features, "neighbors": NEIGHBORS}
+    return figures | score_features(lambda part: features_of(network, part), *sets, suffix="")
+
+
+def score_features(
+    embed: Embed, real: Tensor, fake: Tensor, others: Tensor, *, suffix: str
+) -> dict[str, float]:
+    """Return the figures of the fakes and, as yardsticks, of other images (where enough) and of noise."""
+    noise = torch.rand(real.shape, generator=seed_generator(0, 34)) * 2 - 1
+    sets = {"": fake, "_of_noise": noise}
+    if len(others) == len(real):
+        sets["_of_other_images"] = others
+    features = embed(real)
+    figures = {}
+    for name, part in sets.items():
+        found = embed(part)
+        scores = manifold_scores(features, found, num_neighbors=NEIGHBORS)
+        figures[f"precision{name}{suffix}"] = scores.precision
+        figures[f"recall{name}{suffix}"] = scores.recall
+        figures[f"frechet{name}{suffix}"] = distance(features, found)
     return figures
 
 
