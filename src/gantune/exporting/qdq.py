@@ -99,7 +99,8 @@ def _translations(opset: int) -> Translations:
         low: int,
         high: int,
     ) -> object:
-        if has_unused_integers(high):
+        # Weights, one scale a channel, stand on their grid already.
+        if axis < 0 and has_unused_integers(high):
             lowest, largest = (
                 operators.Mul(operators.Sub(operators.Constant(value_float=float(end)), zero_point), scale)
                 for end in (low, high)

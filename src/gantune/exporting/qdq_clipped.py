@@ -7,7 +7,7 @@ the pair of its input, which the clip must precede, and that of its output, whic
 import onnx
 from onnx import GraphProto, NodeProto
 
-_BEFORE_OUTPUT = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Relu")
+_DENSE = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
 def drop_clips_of_weights(model: onnx.ModelProto) -> None:
@@ -27,9 +27,12 @@ def move_clips_behind_outputs(model: onnx.ModelProto) -> None:
     for clip, rounding in _clipped_roundings(graph):
         source = producers.get(clip.input[0])
         readers = [node for node in graph.node if rounding.output[0] in node.input]
-        if source is None or source.op_type not in _BEFORE_OUTPUT or len(readers) != 1:
+        if source is None or source.op_type not in (*_DENSE, "Relu") or len(readers) != 1:
             continue
         (pair,) = readers
+        # The pair may be that of the next layer's input, which the clip must precede.
+        if any(pair.output[0] in node.input and node.op_type in _DENSE for node in graph.node):
+            continue
         rounded, before = pair.output[0], f"{pair.output[0]}.unclipped"
         rounding.input[0] = clip.input[0]
         pair.output[0] = before
