@@ -1,6 +1,8 @@
-"""Which slow tests `.ci/run` adds to the fast ones, and that Triton's kernels run in its interpreter."""
+"""Which slow tests `.ci/run` adds to the fast ones, Triton in its interpreter, and Ctrl-C as tests expect it."""
 
 import os
+import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +16,16 @@ SLOW_BUT_CHECKED_ALWAYS = (
     "ops/test_choose.py",
     "runtime/test_torch_program.py",
 )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _heed_interrupts() -> Iterator[None]:
+    """Take Ctrl-C, which tests send: jobs that a shell runs in the background are born ignoring it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,7 @@ from gantune.reporting.profile_text import profile_text
 from trace_writer import Event, event, kernel, launch, steps, write_trace
 
 TRACES = Path(__file__).parents[1] / "traces"
-NUMBERS = sorted(path.name[6:8] for path in TRACES.glob("*.gz"))
+NUMBERS = sorted(path.name[6:8] for path in TRACES.glob("trace_*.json.gz"))
 
 
 def profile_events(folder: Path, events: list[Event], *, name: str = "t.json") -> Profile:
