@@ -1,4 +1,4 @@
-"""Which slow tests `.ci/run` adds to the fast ones, Triton in its interpreter, and Ctrl-C as tests expect it."""
+"""Which slow tests `.ci/run` adds to the fast ones, Triton's interpreter, and Ctrl-C as tests expect it."""
 
 import os
 import signal
