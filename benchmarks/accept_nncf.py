@@ -37,8 +37,9 @@ from gantune.optimizing.quantization_candidates import (
     round_to,
 )
 from gantune.optimizing.samples import draw_test_inputs
-from gantune.records.artifact import ArtifactEnvironment
+from gantune.records.artifact import ArtifactEnvironment, Precision
 from gantune.records.figures import Figure
+from gantune.records.plan import Step
 from gantune.runtime import read_artifact, write_artifact
 from gantune.runtime.artifact_files import describe_files
 from gantune.runtime.sampling import draw_inputs
@@ -67,12 +68,18 @@ def measure(folder: Path, nncf_python: Path, *, rounds: int) -> int:
     arrays = draw_test_inputs(network.inputs, seed=run.seed, samples=None, image_size=64)
     tuned = tuned_baseline(CheckpointSource(path=path.resolve()), threads=THREADS)
     judge = Judge(arrays, run_subject(tuned, arrays), network.output.value_range, THREADS)
-    folders = {"gantune bf16-large": build_float(network, folder / "bf16-large")}
+    fused = fused_steps(network.family, "bf16_large")
+    folders = {
+        "gantune bf16-large": build_float(
+            network, folder / "bf16-large", engine="torch", precision="bf16", steps=fused
+        )
+    }
     prepared = choose_layers(calibrate_for_engine(network, run), run, on_progress=say)
     rounded = round_to(prepared, run)
     built = build_integers(rounded, prepared.calibration, run, "bf16", folder / "int8", judge)
     folders["gantune int8, bf16 rest"] = built.folder
-    plain = build_openvino(network, folder / "plain")
+    constant = constant_weights(network.family, "transposed")
+    plain = build_float(network, folder / "plain", engine="openvino", precision="fp32", steps=constant)
     samples = folder / "samples.npz"
     np.savez(samples, **draw_inputs(network.inputs, NUM_SAMPLES, CALIBRATION_SEED_OFFSET))
     for label, flags in (("NNCF default", ()), ("NNCF accurate", ("--accurate",))):
@@ -100,29 +107,14 @@ def measure(folder: Path, nncf_python: Path, *, rounds: int) -> int:
     return publish("accept-nncf", rows)
 
 
-def build_float(network: Network, folder: Path) -> Path:
-    """Build the fused form with large tiles."""
+def build_float(
+    network: Network, folder: Path, *, engine: str, precision: Precision, steps: tuple[Step, ...]
+) -> Path:
+    """Build a float form of the network."""
     options = BuildOptions(
-        precision="bf16", environment=ArtifactEnvironment(threads=THREADS, allocator="tuned")
+        precision=precision, environment=ArtifactEnvironment(threads=THREADS, allocator="tuned")
     )
-    find_backend("torch").build(
-        apply_transforms(network, fused_steps(network.family, "bf16_large")),
-        folder,
-        options,  # type: ignore[arg-type]
-    )
-    return folder
-
-
-def build_openvino(network: Network, folder: Path) -> Path:
-    """Build the float graph with constant weights that NNCF quantizes."""
-    options = BuildOptions(
-        precision="fp32", environment=ArtifactEnvironment(threads=THREADS, allocator="tuned")
-    )
-    find_backend("openvino").build(
-        apply_transforms(network, constant_weights(network.family, "transposed")),
-        folder,
-        options,  # type: ignore[arg-type]
-    )
+    find_backend(engine).build(apply_transforms(network, steps), folder, options)  # type: ignore[arg-type]
     return folder
 
 

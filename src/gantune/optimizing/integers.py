@@ -11,7 +11,14 @@ from gantune.networks.contract import Network
 from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.revert import Selection, choose_observer, revert_worst_layers
 from gantune.quality.gate import ImageError
-from gantune.transforms.quantize import EngineName, QuantizeOptions, calibrate, equalize, quantize
+from gantune.transforms.quantize import (
+    Calibration,
+    EngineName,
+    QuantizeOptions,
+    calibrate,
+    equalize,
+    quantize,
+)
 
 DrawCalibration: TypeAlias = Callable[[], Iterable[Mapping[str, Tensor]]]
 
@@ -42,11 +49,7 @@ def round_to_integers(network: nn.Module, engine: str, run: IntegerRun | None) -
         raise UsageError(f"{engine} has no integer scheme; there are: {', '.join(get_args(EngineName))}.")
     name: EngineName = "openvino" if engine == "openvino" else "onnxruntime"
     *batches, selection_batch = run.draw_calibration()
-    calibration = calibrate(network, batches)
-    assert isinstance(network, Network)
-    if network.family == "stylegan2":
-        network = equalize(network, calibration)
-        calibration = calibrate(network, batches)
+    network, calibration = calibrate_evenly(network, lambda: batches)
     scheme = QuantizeOptions(engine=name)
     if run.min_db is None:
         return quantize(network, calibration, scheme), ""
@@ -58,6 +61,16 @@ def round_to_integers(network: nn.Module, engine: str, run: IntegerRun | None) -
     selection = run.selections[name]
     scheme = replace(scheme, bits=dict(selection.bits), observer=selection.observer)
     return quantize(network, calibration, scheme), _describe(selection)
+
+
+def calibrate_evenly(network: nn.Module, draw: DrawCalibration) -> tuple[nn.Module, Calibration]:
+    """Calibrate; where the styles carry the scales, even out the channels' ranges first, which is free."""
+    assert isinstance(network, Network)
+    calibration = calibrate(network, draw())
+    if network.family != "stylegan2":
+        return network, calibration
+    evened = equalize(network, calibration)
+    return evened, calibrate(evened, draw())
 
 
 def _describe(selection: Selection) -> str:

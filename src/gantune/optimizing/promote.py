@@ -9,11 +9,9 @@ from dataclasses import replace
 
 from torch import Tensor, nn
 
-from gantune.networks.contract import Network
 from gantune.optimizing.quantization_options import QuantizationRun
-from gantune.optimizing.revert import MARGIN_DB, Selection
-from gantune.optimizing.sensitivity import run_network, run_with
-from gantune.quality.paired import compare_images
+from gantune.optimizing.revert import MARGIN_DB, Selection, error_of_bits
+from gantune.optimizing.sensitivity import run_network
 from gantune.transforms.quantize import Calibration, LayerBits
 
 
@@ -30,15 +28,13 @@ def promote_high_layers(
 
     Layers that were reverted for the gate's sake stay as they are. None where no layer was promoted.
     """
-    assert isinstance(network, Network)
-    scheme = replace(run.scheme, observer=selection.observer)
+    tried_run = replace(run, scheme=replace(run.scheme, observer=selection.observer))
     expected = run_network(network, inputs)
     bits, reached = dict(selection.bits), selection.error_db
     promoted = []
     for name in _list_high_layers(calibration, run, selection):
         tried = bits | {name: LayerBits(bits[name].weights, run.scheme.activation_bits)}
-        found = run_with(network, calibration, tried, inputs, scheme)
-        error = run.error_db(compare_images(found, expected, value_range=network.output.value_range))
+        error = error_of_bits(network, calibration, tried, inputs, expected, tried_run)
         on_progress(f"{name} with integers: {error:.1f} dB")
         if error >= run.min_db + MARGIN_DB:
             bits, reached = tried, error

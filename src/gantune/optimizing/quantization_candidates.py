@@ -22,6 +22,7 @@ from gantune.optimizing.calibration_inputs import (
     SELECTION_SEED_OFFSET,
     draw_calibration_inputs,
 )
+from gantune.optimizing.integers import calibrate_evenly
 from gantune.optimizing.planner import Situation, plan_candidates
 from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.revert import Selection
@@ -31,8 +32,6 @@ from gantune.records.candidate import ImageQuality
 from gantune.runtime.sampling import Array
 from gantune.transforms.quantize import (
     Calibration,
-    calibrate,
-    equalize,
     has_rounded_activations,
     quantize,
 )
@@ -91,10 +90,7 @@ def calibrate_for_engine(network: nn.Module, run: QuantizationRun) -> Prepared:
     assert isinstance(network, Network)
     torch.set_num_threads(run.threads or describe_machine().num_cores)
     prepared = apply_transforms(network, constant_weights(network.family, FORMS[run.scheme.engine]))
-    calibration = calibrate(prepared, _draw(network, run))
-    if network.family == "stylegan2":
-        prepared = equalize(prepared, calibration)
-        calibration = calibrate(prepared, _draw(network, run))
+    prepared, calibration = calibrate_evenly(prepared, lambda: _draw(network, run))
     return Prepared(prepared, calibration)
 
 

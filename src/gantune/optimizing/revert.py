@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gantune.networks.contract import Network
@@ -47,16 +49,27 @@ def choose_observer(
     """
     if run.observer is not None:
         return run.observer
-    assert isinstance(network, Network)
     expected = run_network(network, inputs)
     bits = choose_bits(calibration, run.scheme)
     errors: dict[Observer, float] = {}
     for observer in CANDIDATE_OBSERVERS:
-        scheme = replace(run.scheme, observer=observer)
-        found = run_with(network, calibration, bits, inputs, scheme)
-        quality = compare_images(found, expected, value_range=network.output.value_range)
-        errors[observer] = run.error_db(quality)
+        tried = replace(run, scheme=replace(run.scheme, observer=observer))
+        errors[observer] = error_of_bits(network, calibration, bits, inputs, expected, tried)
     return max(errors, key=lambda observer: errors[observer])
+
+
+def error_of_bits(
+    network: nn.Module,
+    calibration: Calibration,
+    bits: Mapping[str, LayerBits],
+    inputs: Mapping[str, Tensor],
+    expected: NDArray[np.float32],
+    run: QuantizationRun,
+) -> float:
+    """Give the image error in decibels, against `expected` on the same inputs, of layers with these bits."""
+    assert isinstance(network, Network)
+    found = run_with(network, calibration, bits, inputs, run.scheme)
+    return run.error_db(compare_images(found, expected, value_range=network.output.value_range))
 
 
 def revert_worst_layers(
@@ -72,14 +85,12 @@ def revert_worst_layers(
     The worst is the layer whose activations cost the most squared error for each multiply-accumulate that
     their integers speed up.
     """
-    assert isinstance(network, Network)
     asked = choose_bits(calibration, run.scheme)
     bits = dict(asked)
     expected = run_network(network, inputs)
 
     def error_db() -> float:
-        found = run_with(network, calibration, bits, inputs, run.scheme)
-        return run.error_db(compare_images(found, expected, value_range=network.output.value_range))
+        return error_of_bits(network, calibration, bits, inputs, expected, run)
 
     reached = error_db()
     if reached >= run.min_db + MARGIN_DB:
