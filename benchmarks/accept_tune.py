@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from profile_planted import name_script
-from publish import ROOT, publish
+from publish import ROOT, publish, read_commit
 
 from gantune.machine import TUNED_ALLOCATOR
 from gantune.measuring.bootstrap import bootstrap_median
@@ -37,10 +37,7 @@ MIN_SHARE = 0.9
 
 
 def tune_planted(faults: list[str], saved: Path) -> list[Figure]:
-    """Tune the slow script among harmful remedies, and time it against what a person made of it.
-
-    A search that took its time before is read back from `saved`.
-    """
+    """Tune the slow script among harmful remedies, and time it against what a person made of it."""
     known: dict[str, Remedy] = {}
 
     def catalogue(record: ScriptRecord) -> tuple[Remedy, ...]:
@@ -48,15 +45,13 @@ def tune_planted(faults: list[str], saved: Path) -> list[Figure]:
         return tuple(known.values())
 
     slow = [*name_script("plain_loop.py"), *STEPS, "--fault", ",".join(faults)]
-    if saved.exists():
-        found = Tuning.model_validate_json(saved.read_text())
-        first = run_trial(slow, (), TrialOptions()).record
-        assert first is not None
-        catalogue(first)
-    else:
-        found = tune(slow, catalogue)
-        saved.parent.mkdir(parents=True, exist_ok=True)
-        saved.write_text(found.model_dump_json(indent=1) + "\n")
+    found = tune("planted", slow, catalogue, saved)
+    if any(name not in known for name in found.kept):
+        # The search was read back: how many workers the catalogue proposes depends on the script.
+        for remedies in ((), [known[name] for name in found.kept if name in known]):
+            record = run_trial(slow, remedies, TrialOptions()).record
+            assert record is not None
+            catalogue(record)
     share = _compare_with_mended(faults, slow, [known[name] for name in found.kept])
     harmful = sorted({remedy.name for remedy in HARMFUL} & set(found.kept))
     return [
@@ -112,18 +107,23 @@ def _compare_with_mended(faults: list[str], slow: list[str], kept: list[Remedy])
     )
 
 
-def tune_stranger(name: str, command: str) -> list[Figure]:
+def tune_stranger(name: str, command: str, saved: Path) -> list[Figure]:
     """Tune a script of somebody else's."""
-    found = tune(shlex.split(command), list_remedies)
+    found = tune(name, shlex.split(command), list_remedies, saved)
     return [_gain_figure(name, found)]
 
 
-def tune(command: list[str], catalogue: Catalogue) -> Tuning:
-    """Tune, say what happens, and print what came of it."""
+def tune(name: str, command: list[str], catalogue: Catalogue, saved: Path) -> Tuning:
+    """Tune, say what happens and what came of it; a search of this commit is read back from `saved`."""
+    path = saved / f"{name}-{read_commit()}.json"
+    if path.exists() and not path.stem.endswith("dirty"):
+        return Tuning.model_validate_json(path.read_text())
     found = tune_script(
         command, TuneOptions(), report=lambda text: print(f"  {text}", flush=True), catalogue=catalogue
     )
     print(tuning_text(found))
+    saved.mkdir(parents=True, exist_ok=True)
+    path.write_text(found.model_dump_json(indent=1) + "\n")
     return found
 
 
@@ -146,16 +146,20 @@ def _gain_figure(name: str, found: Tuning) -> Figure:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stranger", action="append", default=[], metavar="NAME=COMMAND")
-    parser.add_argument("--only-strangers", action="store_true")
+    parser.add_argument("--only", help="the name of the one search to make, and nothing else")
     parser.add_argument("--faults", nargs="+", default=FAULTS, help="the faults of the planted slow script")
-    parser.add_argument("--saved", type=Path, default=ROOT / ".cache" / "tuning-planted.json")
+    parser.add_argument("--saved", type=Path, default=ROOT / ".cache" / "tuning")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     arguments = parser.parse_args()
     # The script's process has to find the harmful remedies.
-    os.environ["PYTHONPATH"] = str(ROOT / "tests")
-    rows = [] if arguments.only_strangers else tune_planted(list(arguments.faults), arguments.saved)
-    for given in arguments.stranger:
-        rows += tune_stranger(*given.split("=", 1))
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests"), *([known] if known else [])])
+    rows = []
+    if arguments.only in (None, "planted"):
+        rows += tune_planted(list(arguments.faults), arguments.saved)
+    for name, command in (given.split("=", 1) for given in arguments.stranger):
+        if arguments.only in (None, name):
+            rows += tune_stranger(name, command, arguments.saved)
     return publish("accept-tune", rows, folder=arguments.out)
 
 

@@ -81,7 +81,8 @@ def catalogue(*remedies: Remedy) -> Callable[[ScriptRecord], tuple[Remedy, ...]]
 def test_what_gains_is_kept_and_what_gained_nothing_is_tried_again_once_the_bottleneck_moved(
     script: Script,
 ) -> None:
-    found = tune_script(["train"], TuneOptions(), catalogue=catalogue(LATER, SLOW, FAST))
+    fast = Remedy("fast", (), ("fast = True",), environment={"FAST": "1"})
+    found = tune_script(["train"], TuneOptions(), catalogue=catalogue(LATER, SLOW, fast))
     assert found.kept == ("fast", "later")
     assert found.gain.median == pytest.approx(2.5)
     assert found.before_steps_s == pytest.approx(10)
@@ -97,6 +98,23 @@ def test_a_remedy_that_answers_the_bottleneck_is_tried_first(script: Script) -> 
     tune_script(["train"], TuneOptions(), catalogue=catalogue(SLOW, FAST))
     alone = [names for names in script.trials if names]
     assert alone[0] == ("fast",)
+
+
+def test_a_clear_answer_to_the_bottleneck_is_kept_before_anything_else_is_tried(script: Script) -> None:
+    found = tune_script(["train"], TuneOptions(), catalogue=catalogue(SLOW, LATER, FAST))
+    alone = [names for names in script.trials if names]
+    assert set(alone[:3]) == {("fast",)}
+    assert found.kept == ("fast", "later")
+    assert next(one.round for one in found.attempts if one.name == "slow") == 2
+
+
+def test_the_catalogue_is_asked_again_for_the_faster_script(script: Script) -> None:
+    def ask(seen: ScriptRecord) -> tuple[Remedy, ...]:
+        return (FAST,) if seen.stage_named("plain").step_ms[0] > 60 else (FAST, LATER, UNFIT)
+
+    found = tune_script(["train"], TuneOptions(), catalogue=ask)
+    assert found.kept == ("fast", "later")
+    assert [one.name for one in found.attempts if one.status == "not_tried"] == ["unfit"]
 
 
 @pytest.mark.parametrize(

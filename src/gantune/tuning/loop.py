@@ -23,6 +23,9 @@ SMALL_GAIN = 1.02
 _PROMISING = 1.02
 # After a gain like this the bottleneck has moved, and what did nothing before may do something now.
 _MOVING_GAIN = 1.1
+# Short windows of one script differ by less than this: two pairs that both gain more need no third.
+_CLEAR_GAIN = 1.25
+_CLEAR_PAIRS = 2
 _SEED_CALL = "gantune.tuning.apply:shift_seed"
 
 
@@ -32,8 +35,8 @@ class TuneOptions:
 
     goal: float | None = None
     num_pairs: int = 3
-    num_seeds: int = 4
-    max_rounds: int = 6
+    num_seeds: int = 3
+    max_rounds: int = 8
     trial: TrialOptions = field(default_factory=TrialOptions)
 
 
@@ -43,6 +46,10 @@ class _State:
     options: TuneOptions
     report: Callable[[str], None]
     reference: Reference
+    catalogue: Callable[[ScriptRecord], tuple[Remedy, ...]]
+    known: set[str] = field(default_factory=set)
+    waiting: list[Remedy] = field(default_factory=list)
+    slow: list[Remedy] = field(default_factory=list)
     kept: list[Remedy] = field(default_factory=list)
     gains: list[float] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
@@ -52,6 +59,27 @@ class _State:
     def run(self, *remedies: Remedy) -> Trial:
         """Run the script with what was kept and more."""
         return run_trial(self.command, [*self.kept, *remedies], self.options.trial)
+
+    def learn(self, record: ScriptRecord) -> None:
+        """Add what the catalogue has for the script as it now is: how many workers, say, depends on it."""
+        groups = {remedy.group for remedy in self.kept if remedy.group}
+        for remedy in self.catalogue(record):
+            if remedy.name in self.known or remedy.group in groups:
+                continue
+            self.known.add(remedy.name)
+            reason = remedy.why_not(record)
+            if reason is None:
+                self.waiting.append(remedy)
+            else:
+                self.note(remedy, "not_tried", reason)
+
+    def keep(self, remedy: Remedy, gain: Interval) -> None:
+        """Keep a remedy; what did nothing before waits for another try where the bottleneck has moved."""
+        self.kept.append(remedy)
+        self.gains.append(gain.median)
+        again = [*self.waiting, *(self.slow if gain.median >= _MOVING_GAIN else [])]
+        self.slow = []
+        self.waiting = [one for one in again if one is not remedy and one.group != (remedy.group or None)]
 
     def note(
         self,
@@ -80,25 +108,20 @@ def tune_script(
 ) -> Tuning:
     """Speed a training script up from outside; the script is not changed.
 
-    Each remedy runs alone on top of what was kept, in fresh processes paired with the script as it then is.
-    It is kept when every pair is faster, a step does as much work, and the losses stay where other seeds take
-    them. Raises `ScriptError` where the script cannot be watched.
+    Each remedy runs alone on top of what was kept, in fresh processes paired with the script as it then is:
+    first what answers the bottleneck, and where that gains much, everything else on the faster script.
+    A remedy is kept when every pair is faster, a step does as much work, and the losses stay where other
+    seeds take them. Raises `ScriptError` where the script cannot be watched.
     """
     report("running the script as it is")
     first = run_trial(command, (), options.trial)
     if first.record is None:
         raise ScriptError(first.failure)
     report(f"running it under {options.num_seeds - 1} other seeds, to see how far its losses vary")
-    state = _State(tuple(command), options, report, _observe_seeds(command, options, first.record))
+    reference = _observe_seeds(command, options, first.record)
+    state = _State(tuple(command), options, report, reference, catalogue)
     _look_for_bottleneck(state, "nothing")
-    remedies = []
-    for remedy in catalogue(first.record):
-        reason = remedy.why_not(first.record)
-        if reason is None:
-            remedies.append(remedy)
-        else:
-            state.note(remedy, "not_tried", reason)
-    stopped = _run_rounds(state, remedies)
+    stopped = _run_rounds(state, first)
     return _conclude(state, first, stopped)
 
 
@@ -111,32 +134,47 @@ def _observe_seeds(command: Sequence[str], options: TuneOptions, first: ScriptRe
     return observe_reference(records, least_steps=options.trial.warmup_steps + options.trial.steps)
 
 
-def _run_rounds(state: _State, remedies: list[Remedy]) -> str:
+def _run_rounds(state: _State, base: Trial) -> str:
     """Keep one remedy a round; give the reason to stop."""
     for number in range(1, state.options.max_rounds + 1):
         state.round = number
-        promising, slow = _look_at_each(state, _in_order(remedies, state))
-        chosen, gain = _confirm_best(state, promising)
+        if number > 1:
+            base = state.run()
+        if base.record is None:
+            return f"the script failed with what was kept: {base.failure}"
+        state.learn(base.record)
+        chosen, gain = _find_one(state, base)
         if chosen is None or gain is None:
             return "no remedy is left that gains beyond noise"
-        state.kept.append(chosen)
-        state.gains.append(gain.median)
+        state.keep(chosen, gain)
         state.report(f"kept {chosen.name}: {gain.median:.2f}×")
         _look_for_bottleneck(state, chosen.name)
         if state.options.goal is not None and math.prod(state.gains) >= state.options.goal:
             return f"the goal of {state.options.goal:g}× is met"
         if len(state.gains) > 1 and max(state.gains[-2:]) < SMALL_GAIN:
             return "the last two kept changes gained less than 2 %"
-        again = [*promising, *(slow if gain.median >= _MOVING_GAIN else [])]
-        remedies = [one for one in again if one is not chosen and one.group != (chosen.group or None)]
     return f"{state.options.max_rounds} rounds are over"
 
 
-def _look_at_each(state: _State, remedies: list[Remedy]) -> tuple[list[Remedy], list[Remedy]]:
-    """Look at every remedy once; give those that promise something, best first, and those that do not."""
-    base = state.run()
+def _find_one(state: _State, base: Trial) -> tuple[Remedy | None, Interval | None]:
+    """Give the remedy that gains most, and how much; a clear answer to the bottleneck ends the search."""
+    kind = state.bottlenecks[-1].kind
+    waiting, state.waiting = state.waiting, []
+    answers = [remedy for remedy in waiting if kind in remedy.kinds]
+    others = [remedy for remedy in waiting if kind not in remedy.kinds]
+    looks = _look_at_each(state, base, answers)
+    clear = [look for look in looks if look[0] >= _CLEAR_GAIN]
+    chosen, gain = _confirm_best(state, clear)
+    if chosen is not None:
+        state.waiting += [remedy for look in looks if (remedy := look[1]) is not chosen] + others
+        return chosen, gain
+    looks = [look for look in looks if look not in clear] + _look_at_each(state, base, others)
+    return _confirm_best(state, looks)
+
+
+def _look_at_each(state: _State, base: Trial, remedies: list[Remedy]) -> list[tuple[float, Remedy]]:
+    """Look at every remedy once; give those that promise something with their speedup."""
     looks: list[tuple[float, Remedy]] = []
-    slow: list[Remedy] = []
     for remedy in remedies:
         state.report(f"trying {remedy.name}")
         trial = state.run(remedy)
@@ -145,24 +183,25 @@ def _look_at_each(state: _State, remedies: list[Remedy]) -> tuple[list[Remedy], 
             state.note(remedy, "failed", trial.failure)
         elif speedup < _PROMISING:
             state.note(remedy, "rejected", f"{speedup:.2f}× in a first look", trial=trial)
-            slow.append(remedy)
+            state.slow.append(remedy)
         elif (problem := find_difference(state.reference, trial.record)) is not None:
             state.note(remedy, "rejected", problem, trial=trial)
         else:
             looks.append((speedup, remedy))
-    return [remedy for _, remedy in sorted(looks, key=lambda look: -look[0])], slow
+    return looks
 
 
-def _confirm_best(state: _State, promising: list[Remedy]) -> tuple[Remedy | None, Interval | None]:
-    """Confirm from the most promising remedy on, and give the first that holds; others leave the list."""
-    for remedy in list(promising):
+def _confirm_best(state: _State, looks: list[tuple[float, Remedy]]) -> tuple[Remedy | None, Interval | None]:
+    """Confirm from the most promising remedy on, and give the first that holds; others wait."""
+    order = [remedy for _, remedy in sorted(looks, key=lambda look: -look[0])]
+    for place, remedy in enumerate(order):
         gain = _confirm(state, remedy)
-        if gain is not None and gain.low > 1.0:
+        if gain is not None and gain.low > 1:
             state.note(remedy, "kept", "faster in every pair, losses within the spread of seeds", gain=gain)
+            state.waiting += order[place + 1 :]
             return remedy, gain
         if gain is not None:
             state.note(remedy, "rejected", "not faster beyond noise when measured again", gain=gain)
-        promising.remove(remedy)
     return None, None
 
 
@@ -183,18 +222,23 @@ def _confirm(state: _State, remedy: Remedy) -> Interval | None:
             state.note(remedy, "rejected", problem, trial=changed)
             return None
         ratios.append(base.step_ms / changed.step_ms)
+        is_clear = len(ratios) >= _CLEAR_PAIRS and min(ratios) >= _CLEAR_GAIN
+        if is_clear or ratios[-1] <= 1:
+            break
     return bootstrap_median(ratios)
-
-
-def _in_order(remedies: list[Remedy], state: _State) -> list[Remedy]:
-    """Put first what answers the bottleneck of the moment."""
-    kind = state.bottlenecks[-1].kind
-    return sorted(remedies, key=lambda remedy: kind not in remedy.kinds)
 
 
 def _look_for_bottleneck(state: _State, after: str) -> None:
     """Profile the script as it now is; what was kept must not be lost because that fails."""
-    options = WatchOptions(folder=Path(), is_stopping=True, remedies=list_calls(state.kept))
+    options = WatchOptions(
+        folder=Path(),
+        warmup_steps=state.options.trial.warmup_steps,
+        plain_steps=2,
+        sampled_steps=2,
+        captured_steps=2,
+        is_stopping=True,
+        remedies=list_calls(state.kept),
+    )
     state.report(f"profiling the script with {after} changed")
     try:
         found = profile_script(

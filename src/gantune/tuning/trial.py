@@ -17,8 +17,8 @@ BOOTSTRAP = "gantune.tuning.bootstrap"
 class TrialOptions:
     """Say how long a window is: timed steps, at least as many as take `min_window_s`."""
 
-    warmup_steps: int = 3
-    steps: int = 8
+    warmup_steps: int = 2
+    steps: int = 4
     min_window_s: float = 1.0
 
 
