@@ -30,10 +30,11 @@ from gantune.measuring import (
 from gantune.networks.contract import Network
 from gantune.optimizing import OptimizeOptions, make_plan, run_plan
 from gantune.optimizing.assemble import read_budget
-from gantune.optimizing.build import BuildResult, build_candidate, move_to_environment
+from gantune.optimizing.build import BuildResult, build_candidate
 from gantune.optimizing.integers import IntegerRun
 from gantune.optimizing.knobs import is_same_way, list_variants
 from gantune.optimizing.samples import draw_test_inputs
+from gantune.optimizing.shared_builds import SharedBuilds
 from gantune.optimizing.trial import artifact_subject, judge_images, run_original
 from gantune.optimizing.workbench import draw_calibration
 from gantune.quality.gate import Budget, find_image_violations
@@ -128,8 +129,8 @@ def list_candidates(entry: Entry) -> list[PlannedCandidate]:
     plan = make_plan(entry.path, options())
     found: list[PlannedCandidate] = []
     for planned in plan.candidates:
-        # The planner leaves the compiler out by a rule; whether the rule is right is for this search to show.
-        if planned.is_skipped and planned.engine != "torch_compile":
+        # What the planner leaves out for another engine's sake: whether that is right is for this to show.
+        if planned.is_skipped and "OpenVINO, which is installed" not in planned.why:
             continue
         is_alone = planned.engine in WITHOUT_VARIANTS or planned.precision == "int8"
         variants = (planned,) if is_alone else list_variants(planned, threads=THREADS)
@@ -161,9 +162,13 @@ def try_group(entry: Entry, group: list[PlannedCandidate]) -> Part:
     original = CheckpointSource(path=entry.path.resolve())
     expected = run_original(original, arrays, threads=THREADS)
     ready: list[Subject] = []
+    shared = _find_built(entry)
     for planned in group:
         folder = artifact_folder(entry, planned.name)
-        if _build(entry, plan, planned, folder).status == "failed":
+        # A careful person would not export the same graph again either.
+        built = shared.reuse(planned, folder, threads=THREADS) or _build(entry, plan, planned, folder)
+        shared.remember(built, planned, folder)
+        if built.status == "failed":
             continue
         subject = artifact_subject(planned, folder, threads=THREADS)
         images = folder.with_suffix(".npy")
@@ -192,13 +197,6 @@ def try_group(entry: Entry, group: list[PlannedCandidate]) -> Part:
 def _build(entry: Entry, plan: Plan, planned: PlannedCandidate, folder: Path) -> BuildResult:
     network = load(entry.path)
     assert isinstance(network, Network)
-    name, *knobs = planned.name.split("+")
-    if knobs and set(knobs) <= {"half-threads", "default-allocator"}:
-        # Nothing but the environment differs, and a careful person would not export that again either.
-        kept = BuildResult(name=name, status="built")
-        source = artifact_folder(entry, name)
-        if source.is_dir():
-            return move_to_environment(kept, source, planned, folder, threads=THREADS)
     return build_candidate(
         network,
         planned,
@@ -210,6 +208,16 @@ def _build(entry: Entry, plan: Plan, planned: PlannedCandidate, folder: Path) ->
             image_error=plan.image_error,
         ),
     )
+
+
+def _find_built(entry: Entry) -> SharedBuilds:
+    """Find what earlier parts have built, whose files a later candidate may share."""
+    shared = SharedBuilds()
+    for planned in list_candidates(entry):
+        folder = artifact_folder(entry, planned.name)
+        if folder.is_dir():
+            shared.remember(BuildResult(name=planned.name, status="built"), planned, folder)
+    return shared
 
 
 def artifact_folder(entry: Entry, name: str) -> Path:

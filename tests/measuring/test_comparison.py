@@ -7,7 +7,7 @@ import pytest
 
 from artifact_samples import write_onnx_artifact
 from gantune.errors import UsageError
-from gantune.measuring import comparison
+from gantune.measuring import comparison, worker_pool
 from gantune.measuring.comparison import ComparisonOptions, compare_subjects
 from gantune.measuring.subject import (
     ArtifactSource,
@@ -16,6 +16,7 @@ from gantune.measuring.subject import (
     as_is_baseline,
     tuned_baseline,
 )
+from gantune.measuring.worker_pool import WorkerPool
 from gantune.records.fallback import FormFallback
 from gantune.records.measurement import Comparison
 
@@ -36,6 +37,7 @@ class ScriptedWorker:
 
     visits: list[str]
     closed: list[str]
+    loaded: list[str]
     drift: list[float]
 
     def __init__(self, subject: Subject, *, timeout_s: float) -> None:
@@ -52,6 +54,7 @@ class ScriptedWorker:
         self.closed.append(self.name)
 
     def load(self) -> float:
+        self.loaded.append(self.name)
         return 7.0
 
     def prepare(self, **_: int) -> None:
@@ -74,14 +77,17 @@ def compare_scripted(
     options: ComparisonOptions,
     drift: list[float],
     eliminate: comparison.Eliminate | None = None,
+    is_decided: comparison.IsDecided | None = None,
+    pool: WorkerPool | None = None,
 ) -> Comparison:
     monkeypatch.setattr(ScriptedWorker, "visits", [], raising=False)
     monkeypatch.setattr(ScriptedWorker, "closed", [], raising=False)
+    monkeypatch.setattr(ScriptedWorker, "loaded", [], raising=False)
     monkeypatch.setattr(ScriptedWorker, "drift", drift, raising=False)
-    monkeypatch.setattr(comparison, "WorkerProcess", ScriptedWorker)
+    monkeypatch.setattr(worker_pool, "WorkerProcess", ScriptedWorker)
     source = CheckpointSource(path=Path("x"))
     subjects = [Subject(name=name, source=source) for name in names]
-    return compare_subjects(subjects, options, eliminate=eliminate)
+    return compare_subjects(subjects, options, eliminate=eliminate, is_decided=is_decided, pool=pool)
 
 
 def test_the_ratio_is_paired_so_that_drift_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +129,38 @@ def test_a_hopeless_subject_is_stopped_and_keeps_what_it_showed(monkeypatch: pyt
     assert compared.result("x3").fallbacks == ()
     assert stopped.measured is not None
     assert stopped.measured.latency_ms.n == 2
-    assert ScriptedWorker.closed == ["x9"]
+    # The stopped one at once, the other when all is done.
+    assert ScriptedWorker.closed == ["x9", "x3"]
     assert compared.speedups["x9"]["x3"].median == pytest.approx(1 / 3)
+
+
+def test_a_clear_answer_ends_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=9, min_visit_ms=1e-9)
+    compared = compare_scripted(
+        monkeypatch, ["x1", "x2"], options, [1.0], is_decided=lambda rounds_ms: len(rounds_ms["x2"]) == 4
+    )
+    assert compared.num_rounds == 4
+    assert not compared.is_complete
+
+
+def test_a_pool_keeps_what_is_loaded_for_the_next_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=3, min_visit_ms=1e-9)
+    with WorkerPool() as pool:
+        compare_scripted(
+            monkeypatch,
+            ["x1", "x2", "x9"],
+            options,
+            [1.0],
+            lambda rounds: {"x9": "slow"} if "x9" in rounds else {},
+            pool=pool,
+        )
+        assert (ScriptedWorker.loaded, ScriptedWorker.closed) == (["x1", "x2", "x9"], ["x9"])
+        compared = compare_scripted(monkeypatch, ["x1", "x3", "x9"], options, [1.0], pool=pool)
+        assert (ScriptedWorker.loaded, ScriptedWorker.closed) == (["x3", "x9"], [])
+    assert sorted(ScriptedWorker.closed) == ["x1", "x2", "x3", "x9"]
+    kept = compared.result("x1").measured
+    assert kept is not None
+    assert (kept.load_ms, kept.first_call_ms, kept.latency_ms.n) == (7.0, 1.0, 3)
 
 
 def test_a_fast_subject_is_called_until_the_visit_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,9 @@ class MadeUp:
         np.save(keep, np.zeros((8, 3, 8, 8), np.float32))
         return QualityResult(name=str(getattr(subject, "name", "")), quality=QUALITY)
 
-    def compare(self, subjects: Sequence[object], options: object, eliminate: object = None) -> Comparison:
+    def compare(
+        self, subjects: Sequence[object], options: object, eliminate: object = None, **_: object
+    ) -> Comparison:
         names = [str(getattr(subject, "name", "")) for subject in subjects]
         self.compared.append(names)
         times = {
@@ -120,9 +122,23 @@ def test_a_kept_change_becomes_the_artifact_and_the_plan_remembers_it(
     search = result.report.search
     assert search is not None
     assert search.changes[0].bottleneck_after == "openvino-fp32+half-threads"
-    assert "torch-fp32" in search.stopped
+    assert "torch-bf16" in search.stopped
     names = [line.name for line in read_plan(tmp_path / "run" / "plan.yaml").candidates]
     assert "openvino-fp32+half-threads" in names
+
+
+def test_one_that_waits_is_built_only_where_the_other_cannot_be_kept(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up = MadeUp(monkeypatch, {})
+    report = run_plan(network, make_plan(network, options()), tmp_path / "inside").report
+    (skipped,) = (line for line in report.plan.candidates if line.name == "torch-fp32")
+    assert skipped.is_skipped
+    assert "torch-bf16, which is inside the budget" in skipped.why
+    assert "torch-fp32" not in made_up.built
+    monkeypatch.setattr(workbench, "find_image_violations", lambda *a, **k: ["too dark"])
+    run_plan(network, make_plan(network, options()), tmp_path / "outside")
+    assert "torch-fp32" in made_up.built
 
 
 def test_a_slower_form_is_reported_once_with_all_that_took_it(
@@ -131,7 +147,7 @@ def test_a_slower_form_is_reported_once_with_all_that_took_it(
     MadeUp(monkeypatch, {"openvino-fp32": 5.0})
     out = run_plan(network, make_plan(network, options()), tmp_path / "run").out
     (told,) = Report.model_validate_json((out / "report.json").read_text()).fallbacks
-    assert {"torch-fp32", "openvino-fp32"} <= set(told.subjects)
+    assert {"torch-bf16", "openvino-fp32"} <= set(told.subjects)
     assert told.model_copy(update={"subjects": ()}) == SLOWER
     assert (out / "report.html").read_text().count("upfirdn2d ran in its portable form") == 1
 

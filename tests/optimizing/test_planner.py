@@ -88,6 +88,20 @@ def test_many_platforms_lead_to_onnx() -> None:
     assert tried == {"onnxruntime-fp32-transposed", "onnxruntime-fp32-subpixel", "onnxruntime-int8"}
 
 
+def test_openvino_makes_the_same_integers_elsewhere_superfluous() -> None:
+    here = {"instruction_sets": ("avx2", "avx512_vnni"), "family": "srvgg"}
+    _, reasons, tried = branch_of(engines=("openvino", "onnxruntime"), **here)
+    assert "openvino-int8" in tried
+    assert "runs the same integers" in reasons["onnxruntime-int8"]
+    assert "onnxruntime-int8" in branch_of(engines=("onnxruntime",), **here)[2]
+
+
+def test_a_form_of_up_sampling_is_left_to_the_loop() -> None:
+    _, reasons, tried = branch_of()
+    assert "onnxruntime-fp32-transposed" in tried
+    assert "the loop tries this form" in reasons["onnxruntime-fp32-subpixel"]
+
+
 def test_little_memory_leads_to_quantizing_and_pruning() -> None:
     for changes in ({"target": "edge"}, {"goal": "size"}, {"budget": Budget(max_size_bytes=10)}):
         branch, reasons, tried = branch_of(instruction_sets=("avx512_vnni",), **changes)

@@ -12,6 +12,7 @@ from gantune.measuring.subject import (
     as_is_baseline,
     tuned_baseline,
 )
+from gantune.measuring.worker_pool import WorkerPool
 
 __all__ = [
     "ArtifactSource",
@@ -19,6 +20,7 @@ __all__ = [
     "ComparisonOptions",
     "FamilySource",
     "Subject",
+    "WorkerPool",
     "WorkerProcess",
     "as_is_baseline",
     "bootstrap_median",

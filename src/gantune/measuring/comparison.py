@@ -17,6 +17,7 @@ from gantune.measuring.bootstrap import bootstrap_median
 from gantune.measuring.latency import Deadline, summarize_durations
 from gantune.measuring.process import WorkerError, WorkerProcess
 from gantune.measuring.subject import Subject
+from gantune.measuring.worker_pool import PooledWorker, WorkerPool
 from gantune.records.candidate import Interval, Measurement, Throughput
 from gantune.records.fallback import FormFallback
 from gantune.records.measurement import Comparison, SubjectResult
@@ -57,9 +58,8 @@ class _Visit:
     """Hold what one live worker has shown so far."""
 
     subject: Subject
-    worker: WorkerProcess
-    load_ms: float = 0.0
-    first_call_ms: float = 0.0
+    pooled: PooledWorker
+    pool: WorkerPool
     num_calls: int = 1
     rounds_ms: list[float] = field(default_factory=list)
     durations_ms: list[float] = field(default_factory=list)
@@ -69,33 +69,51 @@ class _Visit:
     failure: str = ""
     stopped: str = ""
 
+    @property
+    def worker(self) -> WorkerProcess:
+        """Give the process."""
+        return self.pooled.worker
+
+    def end(self) -> None:
+        """End the process."""
+        self.pool.drop(self.subject)
+
 
 Eliminate = Callable[[Mapping[str, Sequence[float]]], Mapping[str, str]]
 """Called after each round with the milliseconds of every subject that runs; names those to stop, and why."""
+
+IsDecided = Callable[[Mapping[str, Sequence[float]]], bool]
+"""Called after each round with the same; True ends the rounds."""
 
 _Step = Callable[[_Visit, ComparisonOptions], None]
 
 
 def compare_subjects(
-    subjects: Sequence[Subject], options: ComparisonOptions, *, eliminate: Eliminate | None = None
+    subjects: Sequence[Subject],
+    options: ComparisonOptions,
+    *,
+    eliminate: Eliminate | None = None,
+    is_decided: IsDecided | None = None,
+    pool: WorkerPool | None = None,
 ) -> Comparison:
     """Measure all subjects, each in its own process, in interleaved rounds.
 
     A subject that refuses or dies becomes a failed result that says why; the others go on. One that
-    `eliminate` stops keeps what it has shown so far, and its process ends.
+    `eliminate` stops keeps what it has shown so far, and its process ends; `is_decided` ends all rounds.
+    The processes of the others stay in `pool` for the next comparison; without one they end too.
     """
     names = [subject.name for subject in subjects]
     if len(set(names)) != len(names) or not names:
         raise UsageError(f"subjects are named {names}; names must differ, and at least one is needed")
     deadline = Deadline(options.budget_s)
     with ExitStack() as stack:
+        held = pool if pool is not None else stack.enter_context(WorkerPool())
         visits = [
-            _Visit(subject, stack.enter_context(WorkerProcess(subject, timeout_s=options.timeout_s)))
-            for subject in subjects
+            _Visit(subject, held.take(subject, timeout_s=options.timeout_s), held) for subject in subjects
         ]
         for visit in visits:
             _attempt(visit, _warm_up, options)
-        num_rounds = _run_rounds(visits, options, deadline, eliminate)
+        num_rounds = _run_rounds(visits, options, deadline, eliminate, is_decided)
         for visit in visits:
             _attempt(visit, _take_facts, options)
     return Comparison(
@@ -108,7 +126,11 @@ def compare_subjects(
 
 
 def _run_rounds(
-    visits: list[_Visit], options: ComparisonOptions, deadline: Deadline, eliminate: Eliminate | None
+    visits: list[_Visit],
+    options: ComparisonOptions,
+    deadline: Deadline,
+    eliminate: Eliminate | None,
+    is_decided: IsDecided | None,
 ) -> int:
     for index in range(options.num_rounds):
         if index and deadline.is_over:
@@ -118,16 +140,24 @@ def _run_rounds(
             _attempt(visit, _take_round, options)
         if eliminate is not None:
             _stop_hopeless(visits, options, eliminate)
+        if is_decided is not None and is_decided(_running(visits)):
+            return index + 1
     return options.num_rounds
 
 
+def _running(visits: list[_Visit]) -> dict[str, list[float]]:
+    return {
+        visit.subject.name: visit.rounds_ms for visit in visits if not visit.failure and not visit.stopped
+    }
+
+
 def _stop_hopeless(visits: list[_Visit], options: ComparisonOptions, eliminate: Eliminate) -> None:
-    running = {visit.subject.name: visit for visit in visits if not visit.failure and not visit.stopped}
-    for name, reason in eliminate({name: visit.rounds_ms for name, visit in running.items()}).items():
-        visit = running[name]
+    named = {visit.subject.name: visit for visit in visits}
+    for name, reason in eliminate(_running(visits)).items():
+        visit = named[name]
         _attempt(visit, _take_facts, options)
         visit.stopped = reason
-        visit.worker.close()
+        visit.end()
 
 
 def _attempt(visit: _Visit, step: _Step, options: ComparisonOptions) -> None:
@@ -137,13 +167,14 @@ def _attempt(visit: _Visit, step: _Step, options: ComparisonOptions) -> None:
         step(visit, options)
     except WorkerError as error:
         visit.failure = str(error)
-        visit.worker.close()
+        visit.end()
 
 
 def _warm_up(visit: _Visit, options: ComparisonOptions) -> None:
-    visit.load_ms = visit.worker.load()
+    visit.pooled.load()
     visit.worker.prepare(batch_size=options.batch_size, seed=options.seed, image_size=options.image_size)
-    (visit.first_call_ms,), _ = visit.worker.run(1)
+    if visit.pooled.first_call_ms is None:
+        (visit.pooled.first_call_ms,), _ = visit.worker.run(1)
     durations, _ = visit.worker.run(options.num_warmup)
     num_calls = math.ceil(options.min_visit_ms / max(durations[-1], 1e-3))
     visit.num_calls = min(max(num_calls, 1), _MAX_CALLS_A_VISIT)
@@ -190,8 +221,8 @@ def _result(visit: _Visit, options: ComparisonOptions) -> SubjectResult:
         peak_bytes=int(str(visit.facts["peak_bytes"])),
         live_bytes=None if live_bytes is None else int(str(live_bytes)),
         minor_faults=float(np.median(visit.faults)),
-        load_ms=visit.load_ms,
-        first_call_ms=visit.first_call_ms,
+        load_ms=visit.pooled.load_ms or 0.0,
+        first_call_ms=visit.pooled.first_call_ms or 0.0,
     )
     found = {name: str(visit.facts[name]) for name in ("allocator", "precision_used")}
     fallbacks = _FALLBACKS.validate_python(visit.facts["fallbacks"])

@@ -1,7 +1,6 @@
 """Build a planned candidate: transforms in order, rounding to integers, then the engine's artifact."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,10 +13,9 @@ from gantune.errors import GantuneError, StorageError, UsageError
 from gantune.measuring.form_fallbacks import read_fallbacks
 from gantune.ops.choose import collect_fallbacks
 from gantune.optimizing.integers import IntegerRun, round_to_integers
-from gantune.records.artifact import ArtifactEnvironment
+from gantune.records.artifact import ArtifactEnvironment, OptionValue
 from gantune.records.fallback import FormFallback
 from gantune.records.plan import PlannedCandidate, Step
-from gantune.runtime import read_artifact, write_artifact
 
 # The transforms' own catalogue, so that a new one can be planned and replayed by being listed there.
 TRANSFORMS = {name: getattr(transforms, name) for name in transforms.__all__}
@@ -68,7 +66,8 @@ def build_candidate(
         shutil.rmtree(artifact_dir)
     options = BuildOptions(
         precision=planned.precision,
-        environment=_environment(planned, threads),
+        environment=make_environment(planned, threads),
+        engine_options=engine_options(planned),
     )
     note = ""
     with collect_fallbacks():
@@ -77,8 +76,6 @@ def build_candidate(
             for step in planned.steps:
                 if step.kind == "quantize":
                     transformed, note = round_to_integers(transformed, planned.engine, integers)
-                    rest = str(step.options.get("rest_precision", "fp32"))
-                    options = replace(options, engine_options=(("rest_precision", rest),))
             artifact = find_backend(planned.engine).build(transformed, artifact_dir, options)
         except StorageError:
             raise
@@ -93,16 +90,13 @@ def build_candidate(
         )
 
 
-def move_to_environment(
-    build: BuildResult, source: Path, planned: PlannedCandidate, artifact_dir: Path, *, threads: int
-) -> BuildResult:
-    """Copy a built artifact for a candidate that differs in threads or allocator alone."""
-    if artifact_dir.exists():
-        shutil.rmtree(artifact_dir)
-    shutil.copytree(source, artifact_dir)
-    artifact = read_artifact(artifact_dir)
-    write_artifact(artifact.model_copy(update={"environment": _environment(planned, threads)}), artifact_dir)
-    return build.model_copy(update={"name": planned.name})
+def engine_options(planned: PlannedCandidate) -> tuple[tuple[str, OptionValue], ...]:
+    """Give what the engine is told beyond the precision: for integers, what the other layers run in."""
+    return tuple(
+        ("rest_precision", str(step.options.get("rest_precision", "fp32")))
+        for step in planned.steps
+        if step.kind == "quantize"
+    )
 
 
 def is_allocator_tuned(planned: PlannedCandidate) -> bool:
@@ -117,7 +111,8 @@ def count_threads(planned: PlannedCandidate, default: int) -> int:
     return int(found[-1].options["count"]) if found else default
 
 
-def _environment(planned: PlannedCandidate, threads: int) -> ArtifactEnvironment:
+def make_environment(planned: PlannedCandidate, threads: int) -> ArtifactEnvironment:
+    """Describe the environment that a candidate is timed in."""
     return ArtifactEnvironment(
         threads=count_threads(planned, threads),
         allocator="tuned" if is_allocator_tuned(planned) else "default",

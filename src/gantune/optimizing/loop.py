@@ -70,12 +70,15 @@ def run_plan(
     if plan.data is not None:
         PictureFiles(Path(plan.data))
     folder = RunFolder(out, plan, overwrite=overwrite)
+    run = _Run(path, checkpoint, plan, folder, on_progress)
     try:
-        return _Run(path, checkpoint, plan, folder, on_progress).carry_out()
+        return run.carry_out()
     except KeyboardInterrupt:
         raise InterruptedRunError(
             f"Interrupted; what was done is kept in {out}. Repeat the same command to go on from there."
         ) from None
+    finally:
+        run.close()
 
 
 class _Run:
@@ -91,12 +94,14 @@ class _Run:
         self._deadline = Deadline(None if plan.budget_minutes is None else plan.budget_minutes * 60)
         self._bench = Workbench(path, checkpoint.generator, plan, folder, self._deadline, on_progress)
 
+    def close(self) -> None:
+        """End the processes that were kept for the next comparison."""
+        self._bench.pool.close()
+
     def carry_out(self) -> Result:
         bench = self._bench
         bench.prepare()
-        proposed = [candidate for candidate in bench.plan.candidates if not candidate.is_skipped]
-        ready = [planned for planned in proposed if bench.try_images(planned).quality is not None]
-        comparison = bench.compare_all(ready)
+        comparison = bench.compare_all(bench.try_proposed())
         leader = bench.pick_leader()
         search = Search(num_built=0, num_reused=0, stopped=comparison.stopped, end="nothing was kept")
         undone: frozenset[str] = frozenset()
@@ -180,6 +185,7 @@ class _Run:
             best=best,
             throughput_batches=THROUGHPUT_BATCHES,
             image_bytes=bench.expected[0].nbytes,
+            pool=bench.pool,
         )
         self._folder.write_state("verification", verification)
         return verification

@@ -74,6 +74,29 @@ SKIP_RULES: tuple[SkipRule, ...] = (
         ),
     ),
     SkipRule(
+        "another engine runs the same integers",
+        lambda offer, branch, situation: (
+            offer.engine == "onnxruntime"
+            and offer.precision == "int8"
+            and branch.name == "utmost-speed"
+            and "openvino" in situation.engines
+            and situation.family != "dcgan"
+        ),
+        lambda offer, branch, situation: (
+            "OpenVINO, which is installed, runs the same integers and fuses more around them; --target "
+            "cross-platform tries this"
+        ),
+    ),
+    SkipRule(
+        "a form that the loop tries",
+        lambda offer, branch, situation: (
+            branch.name in ("utmost-speed", "exact") and offer.name == "onnxruntime-fp32-subpixel"
+        ),
+        lambda offer, branch, situation: (
+            "the loop tries this form on the candidate that leads, whichever engine that has"
+        ),
+    ),
+    SkipRule(
         "compiling a large network",
         lambda offer, branch, situation: not offer.is_cheap and situation.macs > _LARGE_MACS,
         lambda offer, branch, situation: (

@@ -12,6 +12,7 @@ from gantune.measuring import (
     CheckpointSource,
     ComparisonOptions,
     Subject,
+    WorkerPool,
     compare_subjects,
     tuned_baseline,
 )
@@ -58,8 +59,12 @@ def verify_best(
     best: Candidate | None,
     throughput_batches: tuple[int, ...],
     image_bytes: int,
+    pool: WorkerPool,
 ) -> Verification:
-    """Profile the original; where there is a best candidate, put it to every further test."""
+    """Profile the original; where there is a best candidate, put it to every further test.
+
+    The processes in `pool` run larger batches here, so their memory is no figure afterwards.
+    """
     assert isinstance(network, nn.Module)
     inputs = draw_inputs(network.inputs, 1, plan.seed, image_size=plan.image_size)
     tensors = {name: torch.from_numpy(array) for name, array in inputs.items()}
@@ -75,10 +80,14 @@ def verify_best(
     return Verification(
         layers=layers,
         extremes=_check_extremes(
-            tuned_baseline(original, threads=plan.threads), subject, extremes, network.output.value_range
+            tuned_baseline(original, threads=plan.threads),
+            subject,
+            extremes,
+            network.output.value_range,
+            pool,
         ),
         first_divergence=_name_divergence(network, best, plan, tensors),
-        throughput=_measure_throughput(original, subject, plan, batches),
+        throughput=_measure_throughput(original, subject, plan, batches, pool),
         energy=measure_energy([tuned_baseline(original, threads=plan.threads), subject], plan),
     )
 
@@ -105,15 +114,19 @@ def _read_energy(counter: EnergyCounter, subject: Subject, plan: Plan) -> Energy
 
 
 def _check_extremes(
-    original: Subject, candidate: Subject, extremes: Mapping[str, Mapping[str, Array]], value_range: float
+    original: Subject,
+    candidate: Subject,
+    extremes: Mapping[str, Mapping[str, Array]],
+    value_range: float,
+    pool: WorkerPool,
 ) -> tuple[ExtremeCheck, ...]:
-    with WorkerProcess(original) as before, WorkerProcess(candidate) as after:
-        before.load()
-        after.load()
-        return tuple(
-            _compare_extreme(name, _answer(before, arrays), _answer(after, arrays), value_range)
-            for name, arrays in extremes.items()
-        )
+    before, after = pool.take(original), pool.take(candidate)
+    before.load()
+    after.load()
+    return tuple(
+        _compare_extreme(name, _answer(before.worker, arrays), _answer(after.worker, arrays), value_range)
+        for name, arrays in extremes.items()
+    )
 
 
 def _answer(worker: WorkerProcess, arrays: Mapping[str, Array]) -> Images:
@@ -155,13 +168,14 @@ def _name_divergence(
 
 
 def _measure_throughput(
-    original: CheckpointSource, candidate: Subject, plan: Plan, batches: tuple[int, ...]
+    original: CheckpointSource, candidate: Subject, plan: Plan, batches: tuple[int, ...], pool: WorkerPool
 ) -> dict[str, tuple[Throughput, ...]]:
     comparison = compare_subjects(
         [tuned_baseline(original, threads=plan.threads), candidate],
         ComparisonOptions(
             seed=plan.seed, image_size=plan.image_size, num_rounds=1, throughput_batch_sizes=batches
         ),
+        pool=pool,
     )
     return {
         result.name: result.measured.throughput

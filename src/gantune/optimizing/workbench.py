@@ -1,5 +1,6 @@
 """The workbench of a run: builds candidates, compares their images, times them; remembers all of it."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,31 +13,34 @@ from gantune.measuring import (
     CheckpointSource,
     ComparisonOptions,
     Subject,
+    WorkerPool,
     as_is_baseline,
     compare_subjects,
     tuned_baseline,
 )
-from gantune.measuring.comparison import Eliminate
+from gantune.measuring.comparison import Eliminate, IsDecided
 from gantune.measuring.form_fallbacks import gather_fallbacks
 from gantune.measuring.latency import Deadline
 from gantune.networks.contract import Network
 from gantune.optimizing.assemble import Timing, judge_candidates, read_budget
 from gantune.optimizing.bottleneck import describe_bottleneck
-from gantune.optimizing.build import BuildResult, build_candidate, move_to_environment
+from gantune.optimizing.build import BuildResult, build_candidate
 from gantune.optimizing.build_cache import BuildCache, candidate_key
 from gantune.optimizing.decide import pick_best
-from gantune.optimizing.halving import BASELINES, make_eliminator
+from gantune.optimizing.halving import BASELINES, make_eliminator, make_undoer
 from gantune.optimizing.integers import IntegerRun
 from gantune.optimizing.refine import ChangeTrial
 from gantune.optimizing.run_folder import RunFolder
 from gantune.optimizing.samples import draw_calibration_arrays, draw_test_inputs
+from gantune.optimizing.shared_builds import SharedBuilds
 from gantune.optimizing.trial import Images, QualityResult, artifact_subject, judge_images, run_original
+from gantune.optimizing.waiting import find_forerunner
 from gantune.quality.gate import find_image_violations
 from gantune.records.candidate import Candidate, Interval
 from gantune.records.fallback import FormFallback
 from gantune.records.interface import InputSpec
 from gantune.records.measurement import Comparison
-from gantune.records.plan import Plan, PlannedCandidate
+from gantune.records.plan import Plan, PlannedCandidate, Step
 from gantune.runtime.sampling import Array
 
 CHANGE_ROUNDS = 9
@@ -60,10 +64,12 @@ class Workbench:
         self.original = CheckpointSource(path=path.resolve())
         self.num_built = 0
         self.num_reused = 0
+        self.pool = WorkerPool()
         self._folder = folder
         self._deadline = deadline
         self._say = on_progress
         self._cache = BuildCache()
+        self._shared = SharedBuilds()
         self._builds: dict[str, BuildResult] = {}
         self._qualities: dict[str, QualityResult] = {}
         self._timings: dict[str, Timing] = {}
@@ -93,17 +99,39 @@ class Workbench:
         """Let the plan grow by what the loop has tried, so that a replay tries it too."""
         self.plan = self.plan.model_copy(update={"candidates": (*self.plan.candidates, *tried)})
 
-    def try_images(self, planned: PlannedCandidate, *, like: str | None = None) -> QualityResult:
-        """Build a candidate and compare its images; `like` differs from it in its environment alone."""
-        build = self._build(planned, like)
+    def try_proposed(self) -> list[PlannedCandidate]:
+        """Build what the plan proposes and compare its images; give those that have figures.
+
+        One that waits for a better runner is skipped where that one can be kept.
+        """
+        ready: list[PlannedCandidate] = []
+        for planned in self.plan.candidates:
+            if planned.is_skipped:
+                continue
+            inside = [one.name for one in ready if not self._find_violations(one)]
+            why = find_forerunner(planned, inside, goal=self.plan.goal, budget=read_budget(self.plan))
+            if why:
+                self._skip(planned, why)
+            elif self.try_images(planned).quality is not None:
+                ready.append(planned)
+        return ready
+
+    def try_images(self, planned: PlannedCandidate, *, same_images: str | None = None) -> QualityResult:
+        """Build a candidate and compare its images; `same_images` names one that has the same."""
+        build = self._build(planned)
         self._builds[planned.name] = build
         if build.status == "failed":
             return QualityResult(name=planned.name, reason=build.reason)
+        self._shared.remember(build, planned, self.artifact_dir(planned.name))
         name = f"quality-{planned.name}"
         result = self._folder.read_state(name, QualityResult)
+        images = self._images_file(planned.name)
+        if result is None and same_images is not None:
+            result = self._qualities[same_images].model_copy(update={"name": planned.name})
+            shutil.copyfile(self._images_file(same_images), images)
+            self._folder.write_state(name, result)
         if result is None:
             self._say(f"comparing the images of {planned.name}")
-            images = self._images_file(planned.name)
             subject = self.subject(planned)
             result = judge_images(subject, self.arrays, self.expected, self.network.output, images)
             self._folder.write_state(name, result)
@@ -116,15 +144,9 @@ class Workbench:
 
     def compare_all(self, ready: Sequence[PlannedCandidate]) -> Comparison:
         """Time the original and all candidates by successive halving."""
-        budget = read_budget(self.plan)
-        outside = {}
-        for planned in ready:
-            quality = self._qualities[planned.name].quality
-            assert quality is not None
-            violations = find_image_violations(budget, quality, image_error=self.plan.image_error)
-            if violations:
-                outside[planned.name] = "; ".join(violations)
-        eliminate = make_eliminator(outside, is_speed_the_goal=self.plan.goal in ("latency", "throughput"))
+        found = {planned.name: "; ".join(self._find_violations(planned)) for planned in ready}
+        outside = {name: violations for name, violations in found.items() if violations}
+        eliminate = make_eliminator(outside, is_speed_the_goal=self._is_speed_the_goal)
         self._say(f"timing the original and {len(ready)} candidates in up to {self.plan.rounds} rounds")
         comparison = self._compare("comparison", ready, self.plan.rounds, eliminate=eliminate)
         self._stopped = frozenset(comparison.stopped)
@@ -137,24 +159,30 @@ class Workbench:
 
     def try_change(self, leader: PlannedCandidate, changed: PlannedCandidate) -> ChangeTrial:
         """Build a changed leader, compare its images, and time it beside the leader and the original."""
-        like = leader.name if _differs_in_environment_alone(leader, changed) else None
-        quality = self.try_images(changed, like=like)
+        is_allocator_alone = _leave_out_allocator(leader) == _leave_out_allocator(changed)
+        quality = self.try_images(changed, same_images=leader.name if is_allocator_alone else None)
         if quality.quality is None:
             return ChangeTrial(None, None, quality.reason)
-        violations = find_image_violations(
-            read_budget(self.plan), quality.quality, image_error=self.plan.image_error
-        )
+        violations = self._find_violations(changed)
         if violations:
             return ChangeTrial(None, None, "; ".join(violations))
         self._say(f"timing {changed.name} beside {leader.name}")
         rounds = min(CHANGE_ROUNDS, self.plan.rounds)
         comparison = self._compare(
-            f"change-{changed.name}", [leader, changed], rounds, has_as_is=False, leader=leader.name
+            f"change-{changed.name}",
+            [leader, changed],
+            rounds,
+            has_as_is=False,
+            leader=leader.name,
+            is_decided=make_undoer(leader.name, changed.name) if self._is_speed_the_goal else None,
         )
         result = comparison.result(changed.name)
         if result.measured is None:
             return ChangeTrial(None, None, result.reason)
-        return ChangeTrial(self._gain(comparison, leader.name, changed.name), result.measured)
+        gain = self._gain(comparison, leader.name, changed.name)
+        if gain is None or gain.low <= 1:
+            self.pool.drop(self.subject(changed))
+        return ChangeTrial(gain, result.measured)
 
     def name_bottleneck(self, planned: PlannedCandidate) -> str:
         """Profile a built candidate and say what takes the most of its time."""
@@ -173,7 +201,12 @@ class Workbench:
     def pick_leader(self) -> PlannedCandidate | None:
         """Pick the best of what is kept so far, None for nothing."""
         best = pick_best(self.judge(), goal=self.plan.goal, stopped=self._stopped)
-        return None if best is None else self.planned(best.name)
+        if best is None:
+            return None
+        for name in self._builds:
+            if name != best.name:
+                self.pool.drop(self.subject(self.planned(name)))
+        return self.planned(best.name)
 
     def judge(self) -> tuple[Candidate, ...]:
         """Decide on every candidate that was tried."""
@@ -200,7 +233,22 @@ class Workbench:
         images: Images = np.load(self._images_file(name), allow_pickle=False)
         return images
 
-    def _build(self, planned: PlannedCandidate, like: str | None) -> BuildResult:
+    @property
+    def _is_speed_the_goal(self) -> bool:
+        return self.plan.goal in ("latency", "throughput")
+
+    def _find_violations(self, planned: PlannedCandidate) -> list[str]:
+        quality = self._qualities[planned.name].quality
+        assert quality is not None
+        return find_image_violations(read_budget(self.plan), quality, image_error=self.plan.image_error)
+
+    def _skip(self, planned: PlannedCandidate, why: str) -> None:
+        """Note in the plan why a candidate was not built after all."""
+        skipped = planned.model_copy(update={"is_skipped": True, "why": why})
+        candidates = (skipped if one is planned else one for one in self.plan.candidates)
+        self.plan = self.plan.model_copy(update={"candidates": tuple(candidates)})
+
+    def _build(self, planned: PlannedCandidate) -> BuildResult:
         name = f"build-{planned.name}"
         known = self._folder.read_state(name, BuildResult)
         if known is not None:
@@ -220,16 +268,15 @@ class Workbench:
         else:
             self._say(f"building {planned.name}")
             self.num_built += 1
-            result = self._build_anew(planned, like)
+            result = self._build_anew(planned)
         self._folder.write_state(name, result)
         return result
 
-    def _build_anew(self, planned: PlannedCandidate, like: str | None) -> BuildResult:
+    def _build_anew(self, planned: PlannedCandidate) -> BuildResult:
         target = self.artifact_dir(planned.name)
-        if like is not None:
-            return move_to_environment(
-                self._builds[like], self.artifact_dir(like), planned, target, threads=self.plan.threads
-            )
+        shared = self._shared.reuse(planned, target, threads=self.plan.threads)
+        if shared is not None:
+            return shared
         assert isinstance(self.network, nn.Module)
         return build_candidate(
             self.network,
@@ -248,6 +295,7 @@ class Workbench:
         has_as_is: bool = True,
         leader: str | None = None,
         eliminate: Eliminate | None = None,
+        is_decided: IsDecided | None = None,
     ) -> Comparison:
         known = self._folder.read_state(state, Comparison)
         if known is None:
@@ -268,6 +316,8 @@ class Workbench:
                     baselines=BASELINES if leader is None else (*BASELINES, leader),
                 ),
                 eliminate=eliminate,
+                is_decided=is_decided,
+                pool=self.pool,
             )
             self._folder.write_state(state, known)
         self._remember(known, is_final=leader is None)
@@ -305,6 +355,6 @@ def draw_calibration(inputs: Sequence[InputSpec], plan: Plan) -> Iterator[Mappin
         yield {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def _differs_in_environment_alone(leader: PlannedCandidate, changed: PlannedCandidate) -> bool:
-    before = [step for step in leader.steps if step.kind != "environment"]
-    return before == [step for step in changed.steps if step.kind != "environment"]
+def _leave_out_allocator(planned: PlannedCandidate) -> list[Step]:
+    """List the steps that a candidate's images follow from; where memory comes from changes none."""
+    return [step for step in planned.steps if step.name != "allocator"]

@@ -33,8 +33,8 @@ class Comparison(BaseModel):
     """Hold the results of one run of interleaved rounds, and each subject's speedup over the others.
 
     `speedups[name][baseline]` is the median of the paired per-round ratios baseline ÷ name with its interval;
-    a pair with a failed subject has no entry. `is_complete` is False where the budget ended the rounds early.
-    `stopped` says why a subject was not measured in every round.
+    a pair with a failed subject has no entry. `is_complete` is False where the budget or a clear
+    answer ended the rounds early. `stopped` says why a subject was not measured in every round.
     """
 
     model_config = ConfigDict(frozen=True)
