@@ -45,6 +45,7 @@ def test_a_file_without_a_discriminator_is_told(gantune: Run, tmp_path: Path) ->
         (("--finetune-rate", -1), "rate of fine-tuning is -1"),
         (("--finetune-discriminator", "none", "--distillation", 0), "nothing to learn from"),
         (("--max-size-mb", 1, "--max-mac-bits", 1), "both bounded"),
+        (("--max-size-mb", 1, "--max-latency-ms", 1), "size and latency are both bounded"),
         (("--max-size-mb", 0.00001), "impossible"),
     ],
 )

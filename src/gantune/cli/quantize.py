@@ -46,6 +46,9 @@ def quantize(
     max_mac_bits: Annotated[
         float | None, typer.Option(help="The same within 10⁹ multiply-accumulates × bits of both factors.")
     ] = None,
+    max_latency_ms: Annotated[
+        float | None, typer.Option(help="Keep as many layers in float as this latency allows, measured here.")
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option("--finetune", help="Train with the rounding, on this ZIP or folder of pictures."),
@@ -104,6 +107,7 @@ def quantize(
         finetune=finetuning,
         max_size_mb=max_size_mb,
         max_mac_bits=max_mac_bits,
+        max_latency_ms=max_latency_ms,
     )
     if analyze:
         _analyze(file, run, bits, out, json=json)

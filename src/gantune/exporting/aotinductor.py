@@ -32,7 +32,9 @@ def export_package(
             torch._inductor.aoti_compile_and_package(
                 program,
                 package_path=str(path),
-                inductor_configs={"aot_inductor.metadata": {PRECISION_KEY: read_program_precision(program)}},
+                inductor_configs={
+                    "aot_inductor.metadata": {PRECISION_KEY: read_program_precision(program.graph)}
+                },
             )
     except RuntimeError as error:
         raise ExportError(f"AOTInductor cannot compile the network: {first_line(error)}") from error

@@ -1,8 +1,10 @@
 """The quantization run: calibrate, round, build, compare, time beside the best float candidate."""
 
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from torch import nn
@@ -21,12 +23,14 @@ from gantune.measuring import (
 from gantune.networks.contract import Network
 from gantune.optimizing.finetuning import Finetuned, Pupil, finetune
 from gantune.optimizing.finetuning_data import Lessons, open_lessons
+from gantune.optimizing.latency_bits import keep_float_within_latency
 from gantune.optimizing.mixed_bits import choose_mixed
 from gantune.optimizing.promote import promote_high_layers
 from gantune.optimizing.quantization_candidates import (
     Built,
     Judge,
     Prepared,
+    build_artifact,
     build_floats,
     build_integers,
     calibrate_for_engine,
@@ -45,9 +49,10 @@ from gantune.optimizing.verdict import decide_int8
 from gantune.records.measurement import Comparison
 from gantune.records.quantization import QuantizationReport, SensitivityTable
 from gantune.reporting.quantization_page import write_quantization_page, write_sensitivity_page
-from gantune.transforms.quantize import quantize
+from gantune.transforms.quantize import LayerBits, quantize
 
 Progress = Callable[[str], None]
+_LATENCY_ROUNDS = 5
 
 
 def quantize_checkpoint(
@@ -103,7 +108,8 @@ def quantize_checkpoint(
 def _promote(prepared: Prepared, run: QuantizationRun, on_progress: Progress) -> Prepared | None:
     """Choose the bits of a second candidate, whose first and last layers are integers too."""
     assert prepared.selection is not None
-    if run.has_bit_budget or run.finetune is not None or run.scheme.activation_bits is None:
+    has_budget = run.has_bit_budget or run.max_latency_ms is not None
+    if has_budget or run.finetune is not None or run.scheme.activation_bits is None:
         return None
     inputs = draw_selection_inputs(prepared.network, run)
     selection = promote_high_layers(
@@ -153,10 +159,31 @@ def choose_layers(
     run = choose_mixed(prepared, inputs, run, on_progress=on_progress)
     observer = choose_observer(prepared.network, prepared.calibration, inputs, run)
     run = replace(run, scheme=replace(run.scheme, observer=observer))
+    if run.max_latency_ms is not None:
+        measure_ms = partial(_time_bits, prepared, run)
+        selection = keep_float_within_latency(prepared, inputs, run, measure_ms, on_progress=on_progress)
+        return replace(prepared, selection=selection)
     selection = revert_worst_layers(
         prepared.network, prepared.calibration, inputs, run, on_progress=on_progress
     )
     return replace(prepared, selection=selection)
+
+
+def _time_bits(prepared: Prepared, run: QuantizationRun, bits: Mapping[str, LayerBits]) -> float:
+    """Build the network with these bits in its fastest form here, and give its median milliseconds."""
+    rounded = quantize(prepared.network, prepared.calibration, replace(run.scheme, bits=dict(bits)))
+    threads = run.threads or describe_machine().num_cores
+    with tempfile.TemporaryDirectory(prefix="gantune-quantize-") as folder:
+        subjects = []
+        for rest in list_rest_precisions(run.scheme.engine):
+            build_artifact(rounded, run, rest, Path(folder) / rest, threads=threads)
+            source = ArtifactSource(directory=Path(folder) / rest, tune_allocator=True)
+            subjects.append(Subject(name=rest, source=source, threads=threads))
+        options = ComparisonOptions(
+            seed=run.seed, image_size=run.image_size, num_rounds=_LATENCY_ROUNDS, baselines=()
+        )
+        results = compare_subjects(subjects, options).results
+        return min(result.measured.latency_ms.p50 for result in results if result.measured is not None)
 
 
 def refuse_taken(out: Path) -> None:

@@ -27,7 +27,7 @@ from gantune.optimizing.planner import Situation, plan_candidates
 from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.revert import Selection
 from gantune.quality.paired import compare_images
-from gantune.records.artifact import ArtifactEnvironment
+from gantune.records.artifact import Artifact, ArtifactEnvironment
 from gantune.records.candidate import ImageQuality
 from gantune.runtime.sampling import Array
 from gantune.transforms.quantize import (
@@ -145,12 +145,7 @@ def build_integers(
     Raise `ExportError` where the engine ran no layer as integers although layers were to be.
     """
     engine = run.scheme.engine
-    options = BuildOptions(
-        precision="int8",
-        environment=ArtifactEnvironment(threads=judge.threads, allocator="tuned"),
-        engine_options=(("rest_precision", rest),) if engine == "openvino" else (),
-    )
-    artifact = find_backend(engine).build(rounded, folder, options)
+    artifact = build_artifact(rounded, run, rest, folder, threads=judge.threads)
     executed = read_executed_layers(folder, image_size=run.image_size)
     share = share_of_integers(calibration, executed)
     if share == 0 and has_rounded_activations(rounded):
@@ -160,6 +155,19 @@ def build_integers(
         )
     quality, images = judge(folder)
     return Built(folder.name, engine, "int8", folder, artifact.size_bytes, quality, images, share, executed)
+
+
+def build_artifact(
+    rounded: nn.Module, run: QuantizationRun, rest: str, folder: Path, *, threads: int
+) -> Artifact:
+    """Build a rounded network for the run's engine, with `rest` for the layers in float."""
+    engine = run.scheme.engine
+    options = BuildOptions(
+        precision="int8",
+        environment=ArtifactEnvironment(threads=threads, allocator="tuned"),
+        engine_options=(("rest_precision", rest),) if engine == "openvino" else (),
+    )
+    return find_backend(engine).build(rounded, folder, options)
 
 
 def share_of_integers(calibration: Calibration, executed: Mapping[str, str]) -> float:

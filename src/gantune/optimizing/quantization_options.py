@@ -24,7 +24,8 @@ class QuantizationRun:
     value range or SNR as `image_error` says: the worst layers are reverted until it holds. `finetune` adds a
     candidate that was trained with its rounding. `max_size_mb` (MiB of all weights) or `max_mac_bits` (10⁹
     multiply-accumulates times the bits of both factors, for one sample) spreads the bits of the weights over
-    the layers. Raise `UsageError` for values that make no run.
+    the layers; `max_latency_ms` (measured here, for one sample) keeps as many layers in float as it allows.
+    Raise `UsageError` for values that make no run.
     """
 
     scheme: QuantizeOptions = field(default_factory=QuantizeOptions)
@@ -41,6 +42,7 @@ class QuantizationRun:
     finetune: FinetuneOptions | None = None
     max_size_mb: float | None = None
     max_mac_bits: float | None = None
+    max_latency_ms: float | None = None
 
     def __post_init__(self) -> None:
         if self.pictures is not None and self.pictures == self.samples:
@@ -58,11 +60,17 @@ class QuantizationRun:
                 f"The gate is {self.min_db:g} dB, an impossible budget: it must be above 0 and at most "
                 f"{MOST_DB:g}, which float32 itself reaches. 35 to 45 suits integers."
             )
-        if self.max_size_mb is not None and self.max_mac_bits is not None:
+        budgets = {
+            "size": self.max_size_mb,
+            "number of MAC·bits": self.max_mac_bits,
+            "latency": self.max_latency_ms,
+        }
+        bounded = [name for name, budget in budgets.items() if budget is not None]
+        if len(bounded) > 1:
             raise UsageError(
-                "A size and MAC·bits are both bounded; the bits are chosen for one of them: drop one."
+                f"{' and '.join(bounded)} are both bounded; the bits are chosen for one of them: drop one."
             )
-        for name, budget in (("size", self.max_size_mb), ("number of MAC·bits", self.max_mac_bits)):
+        for name, budget in budgets.items():
             if budget is not None and not 0 < budget < float("inf"):
                 raise UsageError(
                     f"The largest {name} is {budget:g}, an impossible budget: it must be above 0."

@@ -18,6 +18,7 @@ from gantune.ops.computing_dtype import computing_dtype
 from gantune.ops.native import structures as c
 from gantune.ops.native.derivatives import Context
 from gantune.ops.native.library import missing_reason, run_pointwise
+from gantune.ops.native.operators import native_operator
 from gantune.ops.native.qualification import refuse
 
 # In the order of plan.h.
@@ -33,7 +34,7 @@ def bias_act_native(x: Tensor, b: Tensor | None, options: BiasActOptions) -> Ten
     return result
 
 
-@torch.library.custom_op("gantune::bias_act", mutates_args=(), device_types="cpu")
+@native_operator("bias_act")
 def _bias_act(
     x: Tensor, b: Tensor | None, dim: int, act: str, alpha: float, gain: float, clamp: float
 ) -> Tensor:
@@ -49,7 +50,7 @@ def _(x: Tensor, b: Tensor | None, dim: int, act: str, alpha: float, gain: float
     return torch.empty_like(_make_dense(x))
 
 
-@torch.library.custom_op("gantune::bias_act_gradient", mutates_args=(), device_types="cpu")
+@native_operator("bias_act_gradient")
 def _gradient(
     dy: Tensor, x: Tensor, b: Tensor | None, dim: int, act: str, alpha: float, gain: float, clamp: float
 ) -> Tensor:

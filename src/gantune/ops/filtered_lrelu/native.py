@@ -16,6 +16,7 @@ from gantune.ops.filtered_lrelu.options import FilteredLreluOptions
 from gantune.ops.native import structures as c
 from gantune.ops.native.derivatives import Context
 from gantune.ops.native.library import missing_reason, run_filter
+from gantune.ops.native.operators import native_operator
 from gantune.ops.native.qualification import refuse
 from gantune.ops.resampling_filter import filter_taps
 
@@ -57,7 +58,7 @@ def filtered_lrelu_native(
     return result
 
 
-@torch.library.custom_op("gantune::filtered_lrelu", mutates_args=(), device_types="cpu")
+@native_operator("filtered_lrelu")
 def _filtered_lrelu(
     x: Tensor,
     fu: Tensor | None,
@@ -128,7 +129,7 @@ def _(
     return c.empty_result(x, size[0], size[1]), _new_mask(x, size_middle, keep_mask=keep_mask)
 
 
-@torch.library.custom_op("gantune::filtered_lrelu_linear", mutates_args=(), device_types="cpu")
+@native_operator("filtered_lrelu_linear")
 def _linear(
     x: Tensor,
     mask: Tensor,

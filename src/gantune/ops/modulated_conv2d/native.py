@@ -17,6 +17,7 @@ from gantune.ops.modulated_conv2d.options import ModulatedConv2dOptions
 from gantune.ops.modulated_conv2d.portable import demodulation
 from gantune.ops.native import structures as c
 from gantune.ops.native.library import missing_reason, run_pointwise
+from gantune.ops.native.operators import native_operator
 from gantune.ops.native.qualification import refuse
 from gantune.ops.resampled_convolution import convolve_resampled
 from gantune.ops.upfirdn2d.native import upfirdn2d_native
@@ -74,7 +75,7 @@ def end_layer(
     return result
 
 
-@torch.library.custom_op("gantune::end_layer", mutates_args=(), device_types="cpu")
+@native_operator("end_layer")
 def _end_layer(
     x: Tensor,
     scale: Tensor | None,

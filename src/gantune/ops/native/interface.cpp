@@ -50,7 +50,7 @@ const Kernels* kernels_of(int index) {
 }  // namespace
 
 // Changes whenever a structure or a function of this interface does.
-GANTUNE_EXPORT int gantune_interface_version() { return 2; }
+GANTUNE_EXPORT int gantune_interface_version() { return 3; }
 
 GANTUNE_EXPORT int gantune_num_instruction_sets() {
   int count;

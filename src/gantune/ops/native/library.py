@@ -20,7 +20,7 @@ from gantune.ops.native.structures import (
     WinogradRequest,
 )
 
-INTERFACE_VERSION = 2
+INTERFACE_VERSION = 3
 _SUFFIX = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
 LIBRARY = Path(__file__).with_name(f"libgantune_kernels.{_SUFFIX}")
 

@@ -25,7 +25,9 @@ void projection_row(const ProjectionRequest& q, int64_t item) {
       Vec total = broadcast(q.bias[o]);
       for (int p = 0; p < V; ++p) total += sums[p];
       total = at_least(low, at_most(high, total));
-      store_some(q.y + ((n * q.O + o) * q.H + row) * q.W + column, total, pixels);
+      const int64_t position = (n * q.O + o) * q.plane + row * q.W + column;
+      if (q.image) total += load_some(q.image + position, pixels);
+      store_some(q.y + position, total, pixels);
     }
   }
 }

@@ -108,6 +108,7 @@ class WinogradRequest(ctypes.Structure):
         ("W", c_int64),
         ("out_h", c_int64),
         ("out_w", c_int64),
+        ("first_row", c_int64),
         ("form", c_int32),
         ("padding", c_int32),
         ("clamp", c_float),
@@ -141,6 +142,7 @@ class ProjectionRequest(ctypes.Structure):
     _fields_ = (
         ("x", c_void_p),
         ("y", c_void_p),
+        ("image", c_void_p),
         ("weight", c_void_p),
         ("bias", c_void_p),
         ("N", c_int64),
@@ -148,6 +150,7 @@ class ProjectionRequest(ctypes.Structure):
         ("O", c_int64),
         ("H", c_int64),
         ("W", c_int64),
+        ("plane", c_int64),
         ("clamp", c_float),
     )
 

@@ -29,6 +29,7 @@ struct WinogradRequest {
   const float* noise;      // [out_h, out_w] a sample, or null
   int64_t noise_stride;    // floats between samples; 0: one for all
   int64_t N, C, K, H, W, out_h, out_w;
+  int64_t first_row;       // rows before it are left out, as are those from out_h on; a whole tile, 0 with phases
   int32_t form, padding;
   float clamp;             // infinity: none
 };
@@ -59,12 +60,15 @@ struct SmoothRequest {
   int32_t is_half;
 };
 
-// A product with few columns at every pixel: y[n, o, p] = sum over c of x[n, p, c] · weight[n, o, c], plus bias[o].
+// A product with few columns at every pixel: y[n, o, p] = sum over c of x[n, p, c] · weight[n, o, c], plus bias[o],
+// clamped, plus image[n, o, p].
 struct ProjectionRequest {
   const float* x;          // [N, H, W, C]
   float* y;                // [N, O, H, W], planar
+  const float* image;      // as y, or null
   const float* weight;     // [N, O, C]
   const float* bias;       // [O]
   int64_t N, C, O, H, W;
+  int64_t plane;           // floats between planes of y, and of image
   float clamp;             // infinity: none
 };

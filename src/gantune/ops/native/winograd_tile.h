@@ -58,7 +58,7 @@ struct WinogradBlock {
   struct Place { int64_t n, y, x; };
   Place place(int64_t t) const {
     const int64_t a_sample = plan.tiles_x * plan.tiles_y, rest = (first + t) % a_sample;
-    return {(first + t) / a_sample, rest / plan.tiles_x * TILE, rest % plan.tiles_x * TILE};
+    return {(first + t) / a_sample, q.first_row + rest / plan.tiles_x * TILE, rest % plan.tiles_x * TILE};
   }
 
   void transform_tile(int64_t t) const {
@@ -163,7 +163,7 @@ WinogradPlan plan_winograd(const WinogradRequest& q, int64_t most_tiles, int num
   WinogradPlan plan = {q};
   const int64_t height = has_phases ? q.H + 1 : q.out_h, width = has_phases ? q.W + 1 : q.out_w;
   plan.tiles_x = (width + tile - 1) / tile;
-  plan.tiles_y = (height + tile - 1) / tile;
+  plan.tiles_y = (height - q.first_row + tile - 1) / tile;
   plan.num_tiles = q.N * plan.tiles_x * plan.tiles_y;
   const int64_t items = round_up((plan.num_tiles + most_tiles - 1) / most_tiles, num_threads);
   plan.block = (plan.num_tiles + items - 1) / items;

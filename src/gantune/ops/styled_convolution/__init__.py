@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gantune.errors import UnsupportedError
 from gantune.ops.native.library import missing_reason as missing
-from gantune.ops.styled_convolution import native  # noqa: F401  (registers the operator)
+from gantune.ops.styled_convolution import block, native  # noqa: F401  (register the operators)
 from gantune.ops.styled_convolution.options import Products, StyledOptions
 from gantune.ops.styled_convolution.projection import project_pixels, project_pixels_reference
 from gantune.ops.styled_convolution.reference import styled_convolution_reference

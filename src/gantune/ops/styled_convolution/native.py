@@ -28,10 +28,11 @@ _packed: dict[tuple[int, int, int, int], tuple["weakref.ref[Tensor]", Tensor]] =
 
 def pack_for(weight: Tensor, *, smooth: list[float] | None, products: str) -> Tensor:
     """Pack a plain weight as `styled_convolution_packed` takes it on this processor."""
-    return forms.pack_weight(weight.detach(), _form_of(products, smooth), lanes=count_lanes())
+    return forms.pack_weight(weight.detach(), form_of(products, smooth), lanes=count_lanes())
 
 
-def _form_of(products: str, smooth: list[float] | None) -> forms.Form:
+def form_of(products: str, smooth: list[float] | None) -> forms.Form:
+    """Return the form of a plain layer, or with `smooth` that of an up-sampling one."""
     return forms.FORMS[products][0 if smooth is None else 1]
 
 
@@ -48,7 +49,7 @@ def _run(
     clamp: float | None,
     products: str,
 ) -> Tensor:
-    packed = _pack_once(weight, _form_of(products, smooth))
+    packed = _pack_once(weight, form_of(products, smooth))
     return _run_packed(
         x, packed, weight.shape[0], scale_in, scale_out, noise, bias, slope, padding, smooth, clamp, products
     )
@@ -68,8 +69,8 @@ def _run_packed(
     clamp: float | None,
     products: str,
 ) -> Tensor:
-    form = _form_of(products, smooth)
-    _check_lanes(packed, form)
+    form = form_of(products, smooth)
+    check_packed(packed, form)
     x = x.contiguous(memory_format=torch.channels_last)
     y = empty_channels_last(_result_shape(x, rows, padding, smooth), x.dtype)
     # Named, so that what is converted here lives until the kernels are done.
@@ -106,7 +107,7 @@ def _run_packed(
     return y
 
 
-def _check_lanes(packed: Tensor, form: forms.Form) -> None:
+def check_packed(packed: Tensor, form: forms.Form) -> None:
     """Refuse a weight that was packed for registers of another size, which the kernels would misread."""
     columns = packed.shape[3]
     if columns != 2 * count_lanes() or packed.dtype != (torch.bfloat16 if form.is_half else torch.float32):
@@ -131,6 +132,7 @@ def _pack_once(weight: Tensor, form: forms.Form) -> Tensor:
 def _result_shape(
     x: Tensor, rows: int, padding: int, smooth: list[float] | None
 ) -> tuple[int, int, int, int]:
+    """Return [N, K, H', W'] for a plain weight of `rows` rows."""
     N, _, H, W = x.shape
     if smooth is None:
         return N, rows, H + 2 * padding - 2, W + 2 * padding - 2

@@ -41,6 +41,7 @@ def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor
         O=weight.shape[1],
         H=H,
         W=W,
+        plane=H * W,
         clamp=inf if clamp is None else clamp,
     )
     run_projection(request, num_threads=torch.get_num_threads())

@@ -38,36 +38,43 @@ def upsample_in_bands(
 ) -> None:
     """Fill `y` [N, K, 2H, 2W] from `x` [N, C, H, W], both channels-last."""
     (N, K), (H, W) = y.shape[:2], x.shape[2:]
-    dtype = torch.bfloat16 if form.is_half else torch.float32
-    row_bytes = K * 2 * (2 * W + 2) * dtype.itemsize
-    samples, bands = [(0, N)], [(0, H)]
+    row_bytes = K * 2 * (2 * W + 2) * _dtype(form).itemsize
+    samples, step = [(0, N)], H
     if N * H * row_bytes > BAND_BYTES:
         samples = [(n, 1) for n in range(N)]
     if H * row_bytes > BAND_BYTES:  # a sample's bands never depend on the others
         step = max(BAND_BYTES // row_bytes, _SMALLEST_BAND)
-        bands = [(begin, min(begin + step, H)) for begin in range(0, H, step)]
-    # A band reads one row of `x` beyond each of its inner edges.
-    rows = max(min(end + 1, H) - max(begin - 1, 0) for begin, end in bands)
-    shape = (samples[0][1], K, 2 * rows + 2, 2 * W + 2)
-    phases = empty_channels_last(shape, dtype)
+    phases = empty_phases(samples[0][1], K, H, W, form, most_rows=step)
     for n, count in samples:
         one = None if styles is None else styles[n:]
-        for begin, end in bands:
-            _upsample_band(
+        moved = skip_samples(after, n, K)
+        for begin in range(0, H, step):
+            upsample_band(
                 x[n : n + count],
-                y[n : n + count],
+                y[n].data_ptr(),
                 packed,
                 form,
                 one,
                 smooth,
-                _skip(after, n, K),
+                moved,
                 phases,
-                begin,
-                end,
+                K=K,
+                rows=(begin, min(begin + step, H)),
             )
 
 
-def _skip(after: After, n: int, K: int) -> After:
+def _dtype(form: Form) -> torch.dtype:
+    return torch.bfloat16 if form.is_half else torch.float32
+
+
+def empty_phases(N: int, K: int, H: int, W: int, form: Form, *, most_rows: int) -> Tensor:
+    """Return room for the phases of a band of at most `most_rows` of `H` input rows."""
+    # A band reads one row of the input beyond each of its inner edges.
+    rows = min(most_rows + (1 if 2 * most_rows >= H else 2), H)
+    return empty_channels_last((N, K, 2 * rows + 2, 2 * W + 2), _dtype(form))
+
+
+def skip_samples(after: After, n: int, K: int) -> After:
     """Move the addresses on by `n` samples of float32."""
     scale, noise = after["scale_out"], after["noise"]
     moved: After = {
@@ -78,21 +85,25 @@ def _skip(after: After, n: int, K: int) -> After:
     return moved
 
 
-def _upsample_band(
+def upsample_band(
     x: Tensor,
-    y: Tensor,
+    y: int,
     packed: Tensor,
     form: Form,
     styles: Tensor | None,
     smooth: tuple[float, ...],
     after: After,
     phases: Tensor,
-    begin: int,
-    end: int,
+    *,
+    K: int,
+    rows: tuple[int, int],
 ) -> None:
-    """Write the rows of `y` that come from input rows begin … end, with `phases` for room."""
+    """Write the rows of the result that come from input rows begin … end, with `phases` for room.
+
+    `y` is the address of the result's row 0, which need not exist itself.
+    """
     N, C, H, W = x.shape
-    K = y.shape[1]
+    begin, end = rows
     top, bottom = max(begin - 1, 0), min(end + 1, H)
     convolution = WinogradRequest(
         x=x.data_ptr() + top * W * C * x.element_size(),
@@ -112,14 +123,14 @@ def _upsample_band(
     )
     num_threads = torch.get_num_threads()
     run_winograd(convolution, most_tiles=form.most_tiles, num_threads=num_threads)
-    first = 2 * begin * 2 * W  # the position in `y` of the band's first pixel
+    first = 2 * begin * 2 * W  # the position in the result of the band's first pixel
     # The row of phases above an inner edge saw zeros instead of the row before it, and is passed over.
     skipped = 2 * (begin - top) * (2 * W + 2) * K
     noise = after["noise"]
     filter_rows = SmoothRequest(
         is_half=form.is_half,
         x=phases.data_ptr() + skipped * phases.element_size(),
-        y=y.data_ptr() + first * K * y.element_size(),
+        y=y + first * K * x.element_size(),
         N=N,
         K=K,
         H=2 * (end - begin),

@@ -11,6 +11,7 @@ from torch import Tensor
 from gantune.ops.choose import Form
 from gantune.ops.native.derivatives import Context
 from gantune.ops.native.library import missing_reason, run_filter
+from gantune.ops.native.operators import native_operator
 from gantune.ops.native.qualification import refuse
 from gantune.ops.native.structures import (
     Activation,
@@ -42,7 +43,7 @@ def upfirdn2d_native(x: Tensor, f: Tensor | None, options: Upfirdn2dOptions) -> 
     return result
 
 
-@torch.library.custom_op("gantune::upfirdn2d", mutates_args=(), device_types="cpu")
+@native_operator("upfirdn2d")
 def _upfirdn2d(
     x: Tensor,
     f: Tensor | None,

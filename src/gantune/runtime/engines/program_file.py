@@ -1,23 +1,25 @@
-"""Open a program saved by torch.export so that nothing the file says can run as code.
+"""Open and write programs of torch.export so that nothing the file says can run as code.
 
 `torch.export.load` unpickles what an archive asks it to, evaluates a graph's expressions as Python, imports
-what its trees of inputs name, and lets it call operators that write files. Therefore the archive is checked
-first: it holds the members that gantune's export writes, none of them a pickle, and a graph that
-`program_document` accepts.
+what its trees of inputs name, and lets it call operators that write files. gantune reads the archive itself:
+a graph that `program_document` accepts, and tensors as bytes.
 """
 
 import json
 import zipfile
 from pathlib import Path
 from re import fullmatch
-from typing import cast
+from typing import TYPE_CHECKING
 
 import torch
-from torch.export import ExportedProgram
-from torch.export.pt2_archive import PT2ArchiveReader
+from torch import Tensor, fx
 
 from gantune.errors import CheckpointError, first_line
-from gantune.runtime.engines.program_document import Json, find_fault
+from gantune.runtime.engines.program_document import Json, as_list, as_size, as_table, find_fault
+from gantune.runtime.engines.program_graph import DTYPES, build_graph
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
 
 _DOCUMENT = "models/model.json"
 _SAMPLES = "data/sample_inputs/model.pt"
@@ -34,7 +36,7 @@ _FIXED = {
     ".data/serialization_id",
     "version",
 }
-# What torch raises for an archive or a graph that is damaged.
+# What an archive or a graph that is damaged raises.
 _DAMAGE = (
     RuntimeError,
     ValueError,
@@ -43,42 +45,85 @@ _DAMAGE = (
     AssertionError,
     TypeError,
     AttributeError,
-    SyntaxError,
     zipfile.BadZipFile,
 )
 
 
-def open_program(path: Path) -> ExportedProgram:
-    """Load the program at `path`; raise `CheckpointError` for a file that gantune's export did not write."""
+def open_program(path: Path, *, device: torch.device | None = None) -> fx.GraphModule:
+    """Load the program at `path` as a module on `device` (the CPU).
+
+    Raise `CheckpointError` for a file that gantune's export did not write.
+    """
     try:
-        _check_archive(path)
-        return torch.export.load(path)
+        with zipfile.ZipFile(path) as members:
+            archive = _Archive(path, members)
+            return build_graph(archive.document, archive.read_tensor, device=device or torch.device("cpu"))
     except _DAMAGE as error:
         raise CheckpointError(f"torch refuses {path}: {first_line(error)}") from error
 
 
-def save_program(program: ExportedProgram, path: Path) -> None:
+def save_program(program: "ExportedProgram", path: Path) -> None:
     """Write a program without its sample inputs, which torch would pickle; changes the program so."""
     program.example_inputs = None
     torch.export.save(program, path)
 
 
-def _check_archive(path: Path) -> None:
-    # torch turns to an older format, all pickles, where it finds one and cannot read the newer beside it.
-    with zipfile.ZipFile(path) as members:
-        if "version" in members.namelist():
-            raise _refusal(path, "it holds a program of an older format")
-    with PT2ArchiveReader(str(path)) as archive:
-        for name in archive.get_file_names():
-            if name not in _FIXED and not _is_tensor(name):
-                raise _refusal(path, f"it holds {name!r}")
-        if archive.read_bytes(_SAMPLES):
-            raise _refusal(path, "its sample inputs are a pickle")
+class _Archive:
+    """A checked archive: its graph's document, and its tensors by name."""
+
+    def __init__(self, path: Path, members: zipfile.ZipFile) -> None:
+        self._path = path
+        self._members = members
+        # torch writes everything under one folder, named after the file it first wrote.
+        self._root = members.namelist()[0].partition("/")[0] + "/"
+        self._records: dict[str, tuple[str, dict[str, Json]]] = {}
+        # Tensors may share a record, as tied weights do.
+        self._stores: dict[str, Tensor] = {}
+        self._check_members()
         for name in _CONFIGURATIONS:
-            _check_configuration(path, name, json.loads(archive.read_string(name)))
-        fault = find_fault(json.loads(archive.read_string(_DOCUMENT)))
+            self._read_configuration(name)
+        self.document: Json = json.loads(self._read(_DOCUMENT))
+        fault = find_fault(self.document)
         if fault is not None:
             raise _refusal(path, fault)
+
+    def read_tensor(self, name: str) -> Tensor:
+        """Return a tensor of the program, with the strides it was written with."""
+        record, meta = self._records[name]
+        if record not in self._stores:
+            # Of an empty tensor as well, which torch makes of no empty buffer.
+            data = bytearray(self._read(record)) or bytearray(1)
+            self._stores[record] = torch.frombuffer(data, dtype=torch.uint8)
+        dtype = DTYPES[as_size(meta["dtype"])]
+        flat = self._stores[record]
+        flat = flat[: flat.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+        sizes = [_extent(size) for size in as_list(meta["sizes"])]
+        strides = [_extent(stride) for stride in as_list(meta["strides"])]
+        return flat.as_strided(sizes, strides, _extent(meta["storage_offset"]))
+
+    def _read(self, name: str) -> bytes:
+        return self._members.read(self._root + name)
+
+    def _check_members(self) -> None:
+        for member in self._members.infolist():
+            name = member.filename.removeprefix(self._root)
+            if name == member.filename or (name not in _FIXED and not _is_tensor(name)):
+                raise _refusal(self._path, f"it holds {name!r}")
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"its part {name} is compressed")
+        if self._read(_SAMPLES):
+            raise _refusal(self._path, "its sample inputs are a pickle")
+
+    def _read_configuration(self, name: str) -> None:
+        """List the tensors of a folder; refuse one that is a pickle, or lies elsewhere."""
+        folder = name.rpartition("/")[0] + "/"
+        configuration = as_table(json.loads(self._read(name)))
+        for key, entry in as_table(configuration["config"]).items():
+            tensor = as_table(entry)
+            record = f"{folder}{tensor['path_name']}"
+            if tensor["use_pickle"] is not False or not _is_tensor(record):
+                raise _refusal(self._path, "one of its tensors is a pickle")
+            self._records[key] = (record, as_table(tensor["tensor_meta"]))
 
 
 def _is_tensor(name: str) -> bool:
@@ -88,13 +133,9 @@ def _is_tensor(name: str) -> bool:
     )
 
 
-def _check_configuration(path: Path, name: str, configuration: Json) -> None:
-    """Refuse a list of tensors of which one is a pickle, or lies elsewhere than among the tensors."""
-    assert isinstance(configuration, dict)
-    folder = name.rpartition("/")[0] + "/"
-    for tensor in cast(dict[str, dict[str, Json]], configuration["config"]).values():
-        if tensor["use_pickle"] is not False or not _is_tensor(f"{folder}{tensor['path_name']}"):
-            raise _refusal(path, "one of its tensors is a pickle")
+def _extent(stored: Json) -> int:
+    """Read a size of a tensor of the program's own, which is never free."""
+    return as_size(as_table(stored)["as_int"])
 
 
 def _refusal(path: Path, reason: str) -> CheckpointError:

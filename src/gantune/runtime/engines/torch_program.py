@@ -1,17 +1,18 @@
 """Run a program saved by torch.export, as it is or through torch.compile, on the CPU or a GPU."""
 
-import gc
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.export.passes import move_to_device_pass
+from torch import fx
 
 from gantune.errors import CheckpointError, first_line
 from gantune.records.artifact import Artifact
 from gantune.runtime.engines.device_program import DeviceProgram, find_cuda
+from gantune.runtime.engines.folded_constants import fold_constants
+from gantune.runtime.engines.joined_layers import join_layers
 from gantune.runtime.engines.packed_weights import pack_weights
 from gantune.runtime.engines.program_file import open_program
 from gantune.runtime.engines.session import Session, summarize_precisions
@@ -37,17 +38,14 @@ class _TorchSession:
             torch.set_num_threads(threads)
         options = read_torch_options(artifact)
         device = find_cuda() if options.device == "cuda" else None
-        program = open_program(path)
-        if device is not None:
-            program = move_to_device_pass(program, str(device))
-        self._precision = read_program_precision(program)
+        module = open_program(path, device=device)
+        self._precision = read_program_precision(module.graph)
         self._names = [spec.name for spec in artifact.inputs]
-        module = program.module(check_guards=False)
-        # The program holds every weight as well; packing frees the plain ones as it goes.
-        del program
-        gc.collect()
+        _check_input_count(artifact, path, module)
+        fold_constants(module)
         if device is None:
             pack_weights(module)
+            join_layers(module)
         self._call = torch.compile(module) if artifact.engine == "torch_compile" else module
         self._on_device = None
         if device is not None:
@@ -65,11 +63,17 @@ class _TorchSession:
         return self._precision
 
 
-def read_program_precision(program: torch.export.ExportedProgram) -> str:
-    """Tell what the dense layers of a traced program compute in, as `summarize_precisions` writes it."""
-    dense = (
-        node for node in program.graph.nodes if node.op == "call_function" and _is_dense(str(node.target))
-    )
+def _check_input_count(artifact: Artifact, path: Path, module: fx.GraphModule) -> None:
+    found = sum(node.op == "placeholder" for node in module.graph.nodes)
+    if found != len(artifact.inputs):
+        raise CheckpointError(
+            f"artifact.json names {len(artifact.inputs)} inputs, and {path} takes {found}; export it again"
+        )
+
+
+def read_program_precision(graph: fx.Graph) -> str:
+    """Tell what the dense layers of a program's graph compute in, as `summarize_precisions` writes it."""
+    dense = (node for node in graph.nodes if node.op == "call_function" and _is_dense(str(node.target)))
     return summarize_precisions([_precision_of(node) for node in dense])
 
 
@@ -79,7 +83,8 @@ def _precision_of(node: torch.fx.Node) -> str:
         return str(node.args[-1]).partition("_")[0]
     tensor = node.args[0]
     assert isinstance(tensor, torch.fx.Node)
-    dtype = tensor.meta["val"].dtype
+    # A graph that torch has just traced says so in its own way.
+    dtype = tensor.meta["val"].dtype if "val" in tensor.meta else tensor.meta["dtype"]
     return _PRECISIONS.get(dtype, str(dtype))
 
 

@@ -1,0 +1,84 @@
+"""Compute once, when a program is loaded, what depends on nothing but its own tensors."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import torch
+from torch import Tensor, fx
+
+
+@torch.inference_mode()
+def fold_constants(module: fx.GraphModule) -> None:
+    """Replace every operation on the module's own tensors alone by its result; changes the module in place.
+
+    A result is kept where it takes no more memory than what it was computed of. The same operations run as
+    before, so no bit of a result changes. Operations that change a tensor in place are left alone.
+    """
+    folded = 0
+    for node in list(module.graph.nodes):
+        if not _is_constant(node, module):
+            continue
+        result = _run(node, module)
+        if not isinstance(result, Tensor) or _count_bytes(result) > sum(
+            map(_count_bytes, _read(node, module))
+        ):
+            continue
+        name = f"folded_{folded}"
+        folded += 1
+        # Its own memory: a view would keep the whole of what it was taken from.
+        module.register_buffer(name, result.clone() if result._is_view() else result, persistent=False)
+        with module.graph.inserting_before(node):
+            constant = module.graph.get_attr(name)
+        constant.meta = dict(node.meta)
+        sources = node.all_input_nodes
+        node.replace_all_uses_with(constant)
+        module.graph.erase_node(node)
+        for source in sources:
+            _drop_if_unused(source, module)
+    if folded:
+        module.recompile()
+
+
+def _is_constant(node: fx.Node, module: fx.GraphModule) -> bool:
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    inputs = node.all_input_nodes
+    return (
+        bool(inputs)
+        and bool(node.users)
+        and all(source.op == "get_attr" for source in inputs)
+        and not node.target._schema.is_mutable
+        and not any(_changes_in_place(user) for source in inputs for user in source.users)
+    )
+
+
+def _changes_in_place(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+
+
+def _read(node: fx.Node, module: fx.GraphModule) -> Iterator[Tensor]:
+    for source in node.all_input_nodes:
+        yield getattr(module, str(source.target))
+
+
+def _run(node: fx.Node, module: fx.GraphModule) -> object:
+    def read(source: fx.Node) -> Tensor:
+        tensor: Tensor = getattr(module, str(source.target))
+        return tensor
+
+    assert callable(node.target)
+    # torch's stubs know nothing of nodes that are exchanged for tensors.
+    args = cast(tuple[object, ...], fx.map_arg(node.args, read))
+    kwargs = cast(dict[str, object], fx.map_arg(node.kwargs, read))
+    return node.target(*args, **kwargs)
+
+
+def _count_bytes(tensor: Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
+
+
+def _drop_if_unused(source: fx.Node, module: fx.GraphModule) -> None:
+    if not source.users:
+        module.graph.erase_node(source)
+        if not any(node.target == source.target for node in module.graph.nodes if node.op == "get_attr"):
+            delattr(module, str(source.target))
