@@ -7,7 +7,7 @@ from gantune.errors import UnsupportedError, UsageError
 from gantune.ops.styled_convolution import missing
 from gantune.transforms import fusion
 from gantune.transforms.fused_layers import FusedModulatedLayer, FusedToRgbLayer, products_of
-from gantune.transforms.fusion import MODES
+from gantune.transforms.fusion import MODES, Mode
 from stylegan_golden import NAMES, load_golden
 from transform_samples import EXACT, SMALL_NAMES, build_small, original, prepare, relative_error, run
 
@@ -82,3 +82,14 @@ def test_a_network_without_a_layer_to_fuse_is_refused() -> None:
 def test_unknown_products_are_a_usage_error() -> None:
     with pytest.raises(UsageError, match="fp32, mixed, bf16, bf16_large"):
         fusion(prepare("srvgg"), "int8")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["bf16", "bf16_large"])
+def test_the_smallest_layers_are_direct_in_bfloat16(mode: Mode) -> None:
+    modules = dict(fusion(prepare("stylegan2-uncond-32"), mode).named_modules())
+    expected = {"b4.conv1": "bf16_direct", "b8.conv1": "bf16_direct", "b16.conv0": "bf16_direct"}
+    expected |= {"b16.conv1": "bf16", "b32.conv0": "bf16"}
+    for name, products in expected.items():
+        layer = modules[f"synthesis.{name}"]
+        assert isinstance(layer, FusedModulatedLayer)
+        assert products_of(layer) == {products}

@@ -26,6 +26,9 @@ MODES: tuple[Mode, ...] = ("fp32", "mixed", "bf16", "bf16_large")
 SMALLEST_SIZE = 16
 SMALLEST_UPSAMPLED_SIZE = 64
 MOST_SMALL_TILES = 32
+# Up to these sizes a direct convolution in bfloat16 is as fast or faster, for the same reason.
+LARGEST_DIRECT_SIZE = 8
+LARGEST_DIRECT_UPSAMPLED_SIZE = 16
 
 
 def fusion(network: NetworkT, products: Mode = "fp32") -> NetworkT:
@@ -68,10 +71,14 @@ def _products(mode: Mode) -> Products:
 
 
 def _products_of(mode: Mode, layer: StaticModulatedLayer) -> Products:
-    """Choose by layer: in a small one most bytes are transformed weights, and small tiles have fewer."""
+    """Choose by layer: in a small one most bytes are transformed weights; small tiles have fewer, or none."""
     if mode == "mixed":
         return "bf16" if layer.up == 2 else "fp32"
-    return "bf16" if mode == "bf16_large" and layer.resolution <= MOST_SMALL_TILES else mode
+    if mode == "fp32":
+        return "fp32"
+    if layer.resolution <= (LARGEST_DIRECT_UPSAMPLED_SIZE if layer.up == 2 else LARGEST_DIRECT_SIZE):
+        return "bf16_direct"
+    return "bf16" if layer.resolution <= MOST_SMALL_TILES else mode
 
 
 def _fuse_bodies(network: nn.Module, *, products: Products) -> int:

@@ -160,7 +160,7 @@ def main() -> None:
                     for result in call_all(shape, dtype, channels_last=channels_last):
                         assert result.isfinite().all()
                         count += 1
-            for products in ("fp32", "bf16", "bf16_large"):
+            for products in ("fp32", "bf16", "bf16_large", "bf16_direct"):
                 for result in call_layers(shape, products):
                     assert result.isfinite().all()
                     count += 1

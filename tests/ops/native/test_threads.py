@@ -87,7 +87,7 @@ def test_the_end_of_a_layer(channels_last: bool) -> None:
     assert_same_bits(lambda: (end_layer(x, scale, noise, B, options, strength=0.5),))
 
 
-@pytest.mark.parametrize("products", ["fp32", "bf16", "bf16_large"])
+@pytest.mark.parametrize("products", ["fp32", "bf16", "bf16_large", "bf16_direct"])
 @pytest.mark.parametrize("up", [False, True])
 def test_a_styled_convolution(products: styled.Products, up: bool) -> None:
     rows, taps = (4 * 19, 2) if up else (19, 3)

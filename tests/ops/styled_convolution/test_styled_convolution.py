@@ -171,3 +171,15 @@ def test_a_weight_packed_for_other_registers_is_refused() -> None:
         torch.ops.gantune.styled_convolution_packed(
             x, packed, 8, None, None, None, None, None, 1, None, None, "fp32"
         )
+
+
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize("shape", [*SHAPES, (1, 64, 32, 8, 8)])
+def test_direct_products_round_the_factors_alone(shape: tuple[int, ...], up: bool) -> None:
+    x, weight, steps = draw(shape, up=up)
+    steps |= {"scale_in": None, "clamp": None}
+    # Rounded factors leave the sums, and what is around them: of an up-sampling layer also its phases.
+    rounded = [tensor.bfloat16().float() for tensor in (x, weight)]
+    expected = reference(rounded[0], rounded[1], steps)
+    found = styled_convolution(x, weight, StyledOptions(**steps, products="bf16_direct"))  # type: ignore[arg-type]
+    torch.testing.assert_close(found.double(), expected, atol=0.05 if up else 1e-4, rtol=0)

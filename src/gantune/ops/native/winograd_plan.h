@@ -15,6 +15,8 @@ enum WinogradForm : int32_t {
   UPSAMPLE_3X3_HALF = 3,    // four phases of 2 × 2 taps, tiles of 3 × 3, bfloat16 products
   CONVOLVE_4X4_HALF = 4,    // as CONVOLVE_4X4, bfloat16 products: faster, and 11 dB less exact than 2 × 2
   UPSAMPLE_5X5_HALF = 5,    // as UPSAMPLE_5X5, bfloat16 products
+  CONVOLVE_DIRECT_HALF = 6, // 3 × 3 taps, not transformed: the fewest weights, for the smallest images
+  UPSAMPLE_DIRECT_HALF = 7, // four phases of 2 × 2 taps, not transformed
 };
 
 struct WinogradRequest {

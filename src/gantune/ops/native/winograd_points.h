@@ -53,4 +53,20 @@ struct FourPoints {
   }
 };
 
+// No points: tiles of one result, whose products with each of TAPS taps are added up. A direct convolution.
+template <int TAPS>
+struct NoPoints {
+  static constexpr int SIZE = TAPS;
+
+  static GANTUNE_INLINE void input(const Vec* d, int s, Vec* r) {
+    unrolled<TAPS>(GANTUNE_EACH(i) { r[i] = d[i * s]; });
+  }
+  template <int TILE>
+  static GANTUNE_INLINE void output(const Vec* m, Vec* r) {
+    static_assert(TILE == 1);
+    r[0] = m[0];
+    for (int i = 1; i < TAPS; ++i) r[0] += m[i];
+  }
+};
+
 }  // namespace

@@ -149,16 +149,19 @@ void winograd_item(const WinogradPlan& plan, int64_t item, float* scratch) {
     case UPSAMPLE_3X3_HALF: return winograd_block<FourPoints, 3, 4, uint16_t>(plan, item, scratch);
     case CONVOLVE_4X4_HALF: return winograd_block<SixPoints, 4, 1, uint16_t>(plan, item, scratch);
     case UPSAMPLE_5X5_HALF: return winograd_block<SixPoints, 5, 4, uint16_t>(plan, item, scratch);
+    case CONVOLVE_DIRECT_HALF: return winograd_block<NoPoints<3>, 1, 1, uint16_t>(plan, item, scratch);
+    case UPSAMPLE_DIRECT_HALF: return winograd_block<NoPoints<2>, 1, 4, uint16_t>(plan, item, scratch);
   }
 }
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 WinogradPlan plan_winograd(const WinogradRequest& q, int64_t most_tiles, int num_threads) {
-  const int tiles[] = {4, 2, 5, 3, 4, 5};
-  const int sizes[] = {6, 4, 6, 4, 6, 6};
+  const int tiles[] = {4, 2, 5, 3, 4, 5, 1, 1};
+  const int sizes[] = {6, 4, 6, 4, 6, 6, 3, 2};
   const bool is_half = q.form != CONVOLVE_4X4 && q.form != UPSAMPLE_5X5;
-  const bool has_phases = q.form == UPSAMPLE_5X5 || q.form == UPSAMPLE_3X3_HALF || q.form == UPSAMPLE_5X5_HALF;
+  const bool has_phases = q.form == UPSAMPLE_5X5 || q.form == UPSAMPLE_3X3_HALF || q.form == UPSAMPLE_5X5_HALF ||
+                          q.form == UPSAMPLE_DIRECT_HALF;
   const int64_t tile = tiles[q.form], frequencies = sizes[q.form] * sizes[q.form];
   WinogradPlan plan = {q};
   const int64_t height = has_phases ? q.H + 1 : q.out_h, width = has_phases ? q.W + 1 : q.out_w;

@@ -19,7 +19,10 @@ _FOUR_POINTS = (0.0, 1.0, -1.0)
 
 @dataclass(frozen=True)
 class Form:
-    """One form: its number in the C interface, points, taps, phases, and tiles a block (measured)."""
+    """One form: its number in the C interface, points, taps, phases, and tiles a block (measured).
+
+    A form without points is a direct convolution.
+    """
 
     number: int
     points: tuple[float, ...]
@@ -35,12 +38,15 @@ UPSAMPLE = Form(2, _SIX_POINTS, taps=2, num_phases=4, is_half=False, most_tiles=
 UPSAMPLE_HALF = Form(3, _FOUR_POINTS, taps=2, num_phases=4, is_half=True, most_tiles=48)
 CONVOLVE_HALF_LARGE = Form(4, _SIX_POINTS, taps=3, num_phases=1, is_half=True, most_tiles=24)
 UPSAMPLE_HALF_LARGE = Form(5, _SIX_POINTS, taps=2, num_phases=4, is_half=True, most_tiles=24)
+CONVOLVE_HALF_DIRECT = Form(6, (), taps=3, num_phases=1, is_half=True, most_tiles=48)
+UPSAMPLE_HALF_DIRECT = Form(7, (), taps=2, num_phases=4, is_half=True, most_tiles=48)
 
 # How products are computed → (forms of a convolution, of an up-sampling layer).
 FORMS: dict[str, tuple[Form, Form]] = {
     "fp32": (CONVOLVE, UPSAMPLE),
     "bf16": (CONVOLVE_HALF, UPSAMPLE_HALF),
     "bf16_large": (CONVOLVE_HALF_LARGE, UPSAMPLE_HALF_LARGE),
+    "bf16_direct": (CONVOLVE_HALF_DIRECT, UPSAMPLE_HALF_DIRECT),
 }
 
 
@@ -81,7 +87,12 @@ def _pack_panel(weight: Tensor, form: Form, *, lanes: int) -> Tensor:
 
 
 def weight_transform(form: Form) -> Tensor:
-    """Return G [size, taps]: each tap's power of a point, divided by that point's distance to the others."""
+    """Return G [size, taps]: each tap's power of a point, divided by that point's distance to the others.
+
+    Without points it is the identity: the taps themselves, of a direct convolution.
+    """
+    if not form.points:
+        return torch.eye(form.taps, dtype=torch.float64)
     rows = []
     for point in form.points:
         scale = prod(point - other for other in form.points if other != point)
