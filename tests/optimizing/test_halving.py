@@ -9,6 +9,7 @@ from gantune.optimizing.halving import (
     RUNGS,
     find_calm_rounds,
     make_eliminator,
+    make_finder,
     make_undoer,
 )
 
@@ -60,6 +61,12 @@ def test_a_round_in_which_a_baseline_moved_does_not_count() -> None:
     measured = {"as_is": [90, 90, 91, 90], "tuned": [80, 120, 81, 82], "a": [10, 10, 10, 10]}
     assert find_calm_rounds(measured) == (0, 2, 3)
     assert find_calm_rounds({"a": [1.0, 9.0]}) == (0, 1)
+
+
+def test_on_a_machine_that_is_never_calm_the_last_rung_counts_all_rounds() -> None:
+    restless = [100.0, *(200.0 + index for index in range(9))]
+    assert find_calm_rounds({"tuned": restless[:9]}) == (0,)
+    assert find_calm_rounds({"tuned": restless}) == tuple(range(10))
 
 
 def test_a_moved_baseline_puts_the_rung_off_by_its_round() -> None:
@@ -119,6 +126,18 @@ def test_other_load_in_the_first_rounds_does_not_stop_the_best(num_disturbed: in
         found, _ = survivors(make_eliminator({}), slow_down)
         lost += "best" not in found
     assert lost <= 1
+
+
+def test_the_rounds_end_when_one_leads_beyond_doubt() -> None:
+    is_decided = make_finder(["outside"])
+    clear = rounds(6, as_is=200, tuned=100, a=10, b=10.6, outside=1)
+    assert is_decided(clear)
+    assert not is_decided({name: times[:5] for name, times in clear.items()})
+    assert not is_decided(clear | rounds(6, b=10.4))
+    assert not is_decided(clear | rounds(6, tuned=11.4))
+    assert not is_decided(clear | {"b": [12.0, 90.0, 80.0, 70.0, 60.0, 50.0]})
+    assert not is_decided(clear | {"tuned": [100.0, 100.0, 150.0, 100.0, 100.0, 100.0]})
+    assert not is_decided(rounds(6, as_is=200, tuned=100))
 
 
 def test_a_change_that_is_slower_in_every_round_ends_after_three() -> None:

@@ -108,9 +108,19 @@ def test_little_memory_leads_to_quantizing_and_pruning() -> None:
         assert branch == "constrained"
         assert {"openvino-int8", "onnxruntime-int8"} <= tried
         assert reasons["prune"].startswith("proposed")
-        assert "does not train" in reasons["prune"]
+        assert "only plain chains" in reasons["prune"]
         assert reasons["litert-int8"].startswith("proposed")
         assert "not installed" in reasons["litert-int8"]
+
+
+@pytest.mark.parametrize("family", ["dcgan", "srvgg"])
+def test_a_chain_is_pruned_and_quantized_where_it_must_shrink(family: str) -> None:
+    _, reasons, tried = branch_of(family=family, goal="size", instruction_sets=("avx512_vnni",))
+    assert "openvino-pruned-int8" in tried
+    assert "prune" not in reasons
+    _, reasons, tried = branch_of(family=family, instruction_sets=("avx512_vnni",))
+    assert "openvino-pruned-int8" not in tried
+    assert "only where memory or size must shrink" in reasons["openvino-pruned-int8"]
 
 
 def test_nvidia_leads_to_tensorrt_which_is_proposed_but_not_installed() -> None:

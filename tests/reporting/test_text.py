@@ -2,6 +2,7 @@
 
 from gantune.records.fallback import FormFallback
 from gantune.records.report import Report
+from gantune.records.search import Change, Search
 from gantune.reporting import plan_text, render_page, report_text
 
 
@@ -18,6 +19,34 @@ def test_every_candidate_has_a_line_with_its_reason(report: Report) -> None:
         line = next(line for line in lines if f"  {candidate.name}  " in line)
         assert line.startswith(candidate.status)
         assert line.endswith(candidate.reason)
+
+
+def test_a_change_that_was_undone_shows_its_gain_and_no_figures_of_other_rounds(report: Report) -> None:
+    one = next(one for one in report.candidates if report.best is not None and one.name != report.best.name)
+    undone = Change(
+        name="half-threads", candidate=one.name, why="", gain=None, is_kept=False,
+        reason="undone: 0.81× (0.80 to 0.82) the leader before it",
+    )  # fmt: skip
+    told = report.model_copy(update={"search": Search(num_built=1, num_reused=0, changes=(undone,))})
+    (line,) = (line for line in report_text(told).splitlines() if f"  {one.name}  " in line)
+    assert line.startswith("undone")
+    assert line.endswith("  0.81× (0.80 to 0.82) the leader before it")
+    assert "ms" not in line
+    assert '<span class="status">undone</span>' in render_page(told, [])
+
+
+def test_what_was_not_tried_is_named_once_for_each_reason(report: Report) -> None:
+    skipped = [one for one in report.plan.candidates if one.is_skipped]
+    twin = skipped[0].model_copy(update={"name": "its-twin"})
+    plan = report.plan.model_copy(update={"candidates": (*report.plan.candidates, twin)})
+    lines = [
+        line
+        for line in report_text(report.model_copy(update={"plan": plan})).splitlines()
+        if "not tried" in line
+    ]
+    why = skipped[0].why.removeprefix("skipped: ")
+    assert f"not tried  {skipped[0].name}, its-twin: {why}" in lines
+    assert len(lines) == len({one.why for one in skipped})
 
 
 def test_nothing_kept_ends_with_the_verdict(unfinished_report: Report) -> None:

@@ -6,7 +6,6 @@ role stand under its name and a dot: `generator.synthesis.b4.const`.
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from gantune.checkpoints.checkpoint_file import CheckpointFile
 from gantune.checkpoints.content import ROLES, CheckpointContent, Format, NetworkContent, Role
 from gantune.checkpoints.plain_values import plain_dictionary
 from gantune.errors import CheckpointError, StorageError
+from gantune.machine.whole_files import write_whole
 
 FORMAT_VERSION: Final = 1
 _KEY: Final = "gantune"
@@ -75,24 +75,14 @@ def refuse_place(out: Path, *, overwrite: bool) -> None:
 
 
 def _write_whole(data: bytes, out: Path, check: Callable[[Path], None]) -> None:
-    partial = out.with_name(f".{os.getpid()}.partial")
     try:
-        stream = partial.open("xb")
-    except OSError as error:
-        raise StorageError(f"{out} could not be written ({error.strerror}).") from error
-    try:
-        with stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        check(partial)
-        os.replace(partial, out)
+        with write_whole(out, is_synced=True) as partial:
+            partial.write_bytes(data)
+            check(partial)
     except OSError as error:
         raise StorageError(
             f"{out} could not be written ({error.strerror}); nothing is left of it."
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _read_header(file: CheckpointFile) -> Mapping[str, object] | None:

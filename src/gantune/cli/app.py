@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import ParamSpec, cast
 
 import typer
 
@@ -23,7 +23,7 @@ from gantune.cli.quantize import quantize
 from gantune.cli.report import report
 from gantune.cli.train import train
 from gantune.cli.tune import tune
-from gantune.errors import GantuneError, InterruptedRunError, StorageError
+from gantune.errors import GantuneError, InterruptedRunError, StorageError, UsageError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     doctor,
@@ -46,6 +46,8 @@ _IMPOSSIBLE_PLACE = {
     errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR,
 }  # fmt: skip
 _Options = ParamSpec("_Options")
+# The class of all complaints about options and arguments, whichever package typer has them from.
+_WRONG_USAGE = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
 def build_app() -> typer.Typer:
@@ -106,9 +108,15 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     logging.basicConfig(level=logging.WARNING, format="gantune: %(message)s", stream=sys.stderr)
     try:
-        build_app()()
+        # Without arguments the help is the answer.
+        code = build_app()(sys.argv[1:] or ["--help"], standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except GantuneError as error:
         _fail(str(error), error.exit_code)
+    except _WRONG_USAGE as error:
+        place = "gantune" if error.ctx is None else error.ctx.command_path
+        message = f"{error.format_message().rstrip('.')}. See {place} --help."
+        _fail(message, UsageError.exit_code)
     except KeyboardInterrupt:
         _fail("Interrupted.", InterruptedRunError.exit_code)
     except OSError as error:

@@ -6,13 +6,17 @@ from typing import Annotated
 import typer
 
 from gantune.cli.console import print_json, print_rows, report_progress
-from gantune.cli.options import ImageSizeOption, JsonOption, SeedOption, ThreadsOption
+from gantune.cli.options import ImageSizeOption, JsonOption, SeedOption, ThreadsOption, check_names
 
 
 def bench(
     subjects: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Checkpoints or artifacts; the first is the baseline."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Checkpoints or artifacts; the first is the baseline.",
+            callback=check_names,
+        ),
     ],
     batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="Interleaved rounds.")] = 15,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gantune.cli.console import print_json, print_rows
-from gantune.cli.options import JsonOption
+from gantune.cli.options import JsonOption, check_names
 
 
 def doctor(
@@ -15,6 +15,7 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="[FILE|RUN]",
+            callback=check_names,
             help="A checkpoint, an artifact, or a run's folder, to find out what is wrong.",
         ),
     ] = None,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from gantune.cli.console import print_json, print_rows, report_progress
-from gantune.cli.options import ImageSizeOption, JsonOption, SeedOption
+from gantune.cli.options import ImageSizeOption, JsonOption, SeedOption, check_names
 from gantune.records.score import Evaluation
 
 ResizeMode = Literal["clean", "legacy"]
@@ -19,6 +19,7 @@ def evaluate(
             metavar="FILE",
             help="A checkpoint, an artifact, or a folder or ZIP of pictures.",
             show_default=False,
+            callback=check_names,
         ),
     ],
     against: Annotated[

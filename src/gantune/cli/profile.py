@@ -8,13 +8,22 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gantune.cli.console import report_progress
-from gantune.cli.options import ImageSizeOption, JsonOption, OverwriteOption, SeedOption, ThreadsOption
+from gantune.cli.options import (
+    ImageSizeOption,
+    JsonOption,
+    OverwriteOption,
+    SeedOption,
+    ThreadsOption,
+    check_names,
+)
 from gantune.cli.script_command import given_before_dashes, read_script_command
 from gantune.errors import UsageError
 
 
 def profile(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A checkpoint.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A checkpoint.", callback=check_names)
+    ] = None,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND]", help="A training script: -- python train.py ARGS"),

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from gantune.cli.console import print_json, print_rows
-from gantune.cli.options import JsonOption, OverwriteOption
+from gantune.cli.options import JsonOption, OverwriteOption, check_names
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs.", callback=check_names)
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Also write the comparison as a page.")
     ] = None,

@@ -17,6 +17,7 @@ from gantune.exporting.graph_checks import check_graph, count_duplicate_bytes
 from gantune.exporting.options import ExportOptions
 from gantune.exporting.paired_check import PairedCheck, check_against_torch
 from gantune.exporting.traced import TracedNetwork
+from gantune.machine.whole_files import write_whole
 from gantune.networks.contract import Network
 
 _LOG = logging.getLogger(__name__)
@@ -117,13 +118,11 @@ def _quiet_exporter() -> Iterator[None]:
 
 def write_onnx(model: onnx.ModelProto, path: Path) -> None:
     """Write a model, under a temporary name first; raise `StorageError` where the disk refuses."""
-    part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        onnx.save(model, part)
-        part.replace(path)
+        with write_whole(path) as partial:
+            onnx.save(model, partial, format="protobuf")
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise StorageError(f"{path} could not be written: {error.strerror}.") from error
 
 

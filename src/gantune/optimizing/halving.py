@@ -6,7 +6,7 @@ other load only ever adds time, so a candidate is judged by its best round; roun
 slower than at its best do not count; and nobody stops whose two best rounds do not agree.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gantune.measuring.comparison import Eliminate, IsDecided
 
@@ -22,6 +22,9 @@ CALM_RATIO = 1.25
 # The two best rounds of a candidate differ by less where neither was disturbed.
 AGREE_RATIO = 1.15
 _ROUNDS_TO_UNDO = 3
+_ROUNDS_TO_LEAD = 6
+# Below this gain over the tuned original, a candidate may still turn out not to be worth keeping.
+_CLEAR_GAIN = 1.15
 
 Rounds = Mapping[str, Sequence[float]]
 
@@ -66,15 +69,43 @@ def make_undoer(leader: str, changed: str) -> IsDecided:
     return is_decided
 
 
+def make_finder(outside: Collection[str]) -> IsDecided:
+    """Make the judge that ends the rounds where one candidate leads beyond doubt, the tuned original too.
+
+    `outside` are those that cannot be kept whatever their speed.
+    """
+
+    def is_decided(rounds_ms: Rounds) -> bool:
+        calm = find_calm_rounds(rounds_ms)
+        able = {
+            name: sorted(rounds[index] for index in calm)
+            for name, rounds in rounds_ms.items()
+            if name not in BASELINES and name not in outside
+        }
+        if len(calm) < _ROUNDS_TO_LEAD or not able or "tuned" not in rounds_ms:
+            return False
+        leader, *others = sorted(able, key=lambda name: able[name][0])
+        best_ms = able[leader][0]
+        is_ahead = all(able[name][0] > CLOSE_RATIO * best_ms and _is_settled(able[name]) for name in others)
+        return is_ahead and min(rounds_ms["tuned"]) > _CLEAR_GAIN * best_ms
+
+    return is_decided
+
+
 def find_calm_rounds(rounds_ms: Rounds) -> tuple[int, ...]:
-    """List the rounds in which every baseline was near its best; all of them where there is no baseline."""
+    """List the rounds in which every baseline was near its best; all of them where there is no baseline.
+
+    On a machine that is never calm all of them count from the last rung on: it will not become calmer.
+    """
     num_rounds = min(map(len, rounds_ms.values()), default=0)
     baselines = [rounds_ms[name] for name in BASELINES if name in rounds_ms]
-    return tuple(
+    calm = tuple(
         index
         for index in range(num_rounds)
         if all(rounds[index] <= CALM_RATIO * min(rounds) for rounds in baselines)
     )
+    is_never_calm = num_rounds >= RUNGS[-1] and len(calm) < num_rounds / 2
+    return tuple(range(num_rounds)) if is_never_calm else calm
 
 
 def _halve(ordered_ms: Mapping[str, Sequence[float]], num_rounds: int) -> dict[str, str]:
@@ -87,9 +118,14 @@ def _halve(ordered_ms: Mapping[str, Sequence[float]], num_rounds: int) -> dict[s
     limit_ms = CLOSE_RATIO * ordered_ms[order[min(num_kept, len(order)) - 1]][0]
     stopped = {}
     for name in order[1:]:
-        best_ms, second_ms = ordered_ms[name][:2]
+        best_ms = ordered_ms[name][0]
         ratio = best_ms / ordered_ms[leader][0]
         is_slow = best_ms > limit_ms or ratio > HOPELESS_RATIO
-        if is_slow and second_ms <= AGREE_RATIO * best_ms:
+        if is_slow and _is_settled(ordered_ms[name]):
             stopped[name] = f"stopped after {num_rounds} rounds: {leader} is {ratio:.2f}× as fast"
     return stopped
+
+
+def _is_settled(ordered_ms: Sequence[float]) -> bool:
+    """Say whether the two best rounds agree, so that the best one was no more disturbed than the other."""
+    return ordered_ms[1] <= AGREE_RATIO * ordered_ms[0]

@@ -28,8 +28,8 @@ class IntegerRun:
     """Say what integers are calibrated on, and how near to the original the images must stay.
 
     Of the batches that `draw_calibration` gives, the last one chooses layers and the others set ranges.
-    `min_db` None reverts no layer. `selections` remembers what was chosen for an engine, since its candidates
-    differ in what the other layers compute in alone.
+    `min_db` None reverts no layer. `selections` remembers what was chosen for an engine and a width, since
+    such candidates differ in what the other layers compute in alone.
     """
 
     draw_calibration: DrawCalibration
@@ -53,12 +53,14 @@ def round_to_integers(network: nn.Module, engine: str, run: IntegerRun | None) -
     scheme = QuantizeOptions(engine=name)
     if run.min_db is None:
         return quantize(network, calibration, scheme), ""
-    if name not in run.selections:
+    # Networks of one plan differ in their width alone.
+    key = f"{name} {sum(tensor.numel() for tensor in network.parameters())}"
+    if key not in run.selections:
         asked = QuantizationRun(scheme=scheme, min_db=run.min_db, image_error=run.image_error)
         observer = choose_observer(network, calibration, selection_batch, asked)
         asked = replace(asked, scheme=replace(scheme, observer=observer))
-        run.selections[name] = revert_worst_layers(network, calibration, selection_batch, asked)
-    selection = run.selections[name]
+        run.selections[key] = revert_worst_layers(network, calibration, selection_batch, asked)
+    selection = run.selections[key]
     scheme = replace(scheme, bits=dict(selection.bits), observer=selection.observer)
     return quantize(network, calibration, scheme), _describe(selection)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gantune.checkpoints import Checkpoint, load_checkpoint
 from gantune.errors import InterruptedRunError, QualityError, UnavailableError, UsageError
+from gantune.machine.whole_files import write_text
 from gantune.measuring.latency import Deadline
 from gantune.optimizing.assemble import Evidence, assemble_report, read_budget
 from gantune.optimizing.decide import pick_best, rank_by_goal
@@ -16,7 +17,7 @@ from gantune.optimizing.distribution import fill_distances, is_distribution_want
 from gantune.optimizing.facts import hash_file
 from gantune.optimizing.illustrate import draw_samples_sheet, make_samples
 from gantune.optimizing.refine import Workshop, refine
-from gantune.optimizing.run_folder import RunFolder, write_plan, write_text
+from gantune.optimizing.run_folder import RunFolder, write_plan
 from gantune.optimizing.verify import Verification, verify_best
 from gantune.optimizing.workbench import Workbench
 from gantune.quality.image_sources import PictureFiles
@@ -151,8 +152,9 @@ class _Run:
         search = Search(
             num_built=0, num_reused=0, stopped=comparison.stopped, changes=found.changes, end=found.end
         )
-        if found.leader.name != leader.name:
-            comparison = bench.compare_finalists([leader, found.leader])
+        is_changed = found.leader.name != leader.name
+        if is_changed or not (comparison.is_complete or self._deadline.is_over):
+            comparison = bench.compare_finalists([leader, *([found.leader] if is_changed else [])])
         undone = frozenset(changed.name for changed in found.tried if changed.name != found.leader.name)
         return search, comparison, undone
 

@@ -12,6 +12,7 @@ from gantune.backends import Backend
 from gantune.backends.steps import constant_weights
 from gantune.records.artifact import Precision
 from gantune.records.plan import Step
+from gantune.transforms.pruning import CHAINS, DEFAULT_SHARE
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Offer:
     steps: tuple[Step, ...]
     missing: str = ""
     is_cheap: bool = True
+    is_pruned: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ _OUTSIDE: tuple[_Outside, ...] = (
         engine="prune",
         precisions=("fp32",),
         package="",
-        missing="not available in a run: pruned channels have to be trained back, and a run does not train",
+        missing=(
+            "not available here: only plain chains of convolutions (dcgan, srvgg) lose channels one layer "
+            "at a time"
+        ),
         found="",
     ),
 )
@@ -81,20 +86,39 @@ def list_offers(family: str, backends: Sequence[Backend]) -> tuple[Offer, ...]:
             Offer(plan.name, backend.name, plan.precision, plan.steps, missing, is_cheap)
             for plan in backend.plans(family)
         ]
+        if backend.name in INTEGER_FORMS and family in CHAINS:
+            offers.append(_offer_pruning(backend.name, family, missing))
         if backend.name in INTEGER_FORMS and all(plan.precision != "int8" for plan in backend.plans(family)):
             offers += _offer_integers(backend.name, family, missing)
     known: set[str] = {backend.name for backend in backends}
+    known |= {"prune"} if family in CHAINS else set()
     return (*offers, *_offer_outside(known))
 
 
-def _offer_integers(engine: str, family: str, missing: str) -> list[Offer]:
+def _offer_pruning(engine: str, family: str, missing: str) -> Offer:
+    pruning = Step(kind="transform", name="prune", options={"share": DEFAULT_SHARE})
+    return Offer(
+        name=f"{engine}-pruned-int8",
+        engine=engine,
+        precision="int8",
+        steps=(pruning, *_integer_steps(engine, family, "fp32")),
+        missing=missing,
+        is_pruned=True,
+    )
+
+
+def _integer_steps(engine: str, family: str, rest: str) -> tuple[Step, ...]:
     steps = constant_weights(family, INTEGER_FORMS[engine])
+    return (*steps, Step(kind="quantize", name="static", options={"rest_precision": rest}))
+
+
+def _offer_integers(engine: str, family: str, missing: str) -> list[Offer]:
     return [
         Offer(
             name=f"{engine}-int8" + ("" if rest == "fp32" else f"-{rest}"),
             engine=engine,
             precision="int8",
-            steps=(*steps, Step(kind="quantize", name="static", options={"rest_precision": rest})),
+            steps=_integer_steps(engine, family, rest),
             missing=missing,
         )
         for rest in _INTEGER_RESTS[engine]

@@ -11,6 +11,7 @@ from torch import nn
 
 from gantune.errors import QualityError, StorageError
 from gantune.machine import describe_machine
+from gantune.machine.whole_files import write_text
 from gantune.measuring import (
     ArtifactSource,
     CheckpointSource,
@@ -42,7 +43,6 @@ from gantune.optimizing.quantization_options import QuantizationRun
 from gantune.optimizing.quantization_record import Findings, assemble_quantization, draw_samples
 from gantune.optimizing.quantization_source import load_float_network
 from gantune.optimizing.revert import choose_observer, revert_worst_layers
-from gantune.optimizing.run_folder import write_text
 from gantune.optimizing.samples import draw_test_inputs
 from gantune.optimizing.sensitivity import measure_sensitivity
 from gantune.optimizing.verdict import decide_int8

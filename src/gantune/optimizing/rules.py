@@ -32,6 +32,13 @@ SKIP_RULES: tuple[SkipRule, ...] = (
         lambda offer, branch, situation: f"not on the branch {branch.name}: {branch.advice}",
     ),
     SkipRule(
+        "pruning where nothing must shrink",
+        lambda offer, branch, situation: offer.is_pruned and branch.name != "constrained",
+        lambda offer, branch, situation: (
+            "fewer channels cost pictures that a run cannot train back; only where memory or size must shrink"
+        ),
+    ),
+    SkipRule(
         "precision asked for",
         lambda offer, branch, situation: situation.precision not in ("any", offer.precision),
         lambda offer, branch, situation: f"--precision {situation.precision} was asked for",
@@ -159,6 +166,8 @@ PROPOSALS: dict[str, str] = {
     "onnxruntime-fp32-transposed": "the engine that runs everywhere ONNX does",
     "onnxruntime-fp32-subpixel": "up-sampling as plain convolutions, which more engines run well",
     "onnxruntime-int8": "8-bit convolutions in the engine that runs everywhere ONNX does",
+    "openvino-pruned-int8": "a quarter of the channels fewer, and the rest in 8 bits: the smallest file",
+    "onnxruntime-pruned-int8": "a quarter of the channels fewer, and the rest in 8 bits: the smallest file",
     "aotinductor-fp32": "the compiler's kernels, built ahead of time",
     "tensorrt-fp16": "half precision on tensor cores",
     "tensorrt-int8": "8-bit products on tensor cores",

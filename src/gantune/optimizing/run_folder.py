@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from gantune.errors import StorageError, UsageError, first_line
+from gantune.machine.whole_files import write_text
 from gantune.records.plan import Plan
 
 _STATE = ".state"
@@ -85,17 +86,6 @@ class RunFolder:
     def finish(self) -> None:
         """Remove the state; the run is complete."""
         shutil.rmtree(self._state)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file under a temporary name, then rename it, so that it is never half there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_plan(path: Path, plan: Plan) -> None:

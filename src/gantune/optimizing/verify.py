@@ -151,11 +151,16 @@ def _name_divergence(
 ) -> str | None:
     """Compare the transformed network with the original, layer by layer, in torch.
 
-    Where the engine alone lowers the precision, the transform that does the same in torch stands in for it.
+    Where the engine alone lowers the precision, the transform that does the same in torch stands in for it; a
+    program of torch has lowered it itself, and integers stand in the exported graph alone.
     """
     planned = next(candidate for candidate in plan.candidates if candidate.name == best.name)
     steps = best.plan
-    if planned.precision != "fp32" and all(step.name != "precision" for step in steps):
+    if planned.precision == "int8":
+        return (
+            "not compared: the integers stand in the exported graph; gantune quantize --analyze ranks layers"
+        )
+    if planned.precision != "fp32" and planned.engine != "torch":
         steps += (Step(kind="transform", name="precision", options={"dtype": planned.precision}),)
     try:
         transformed = apply_transforms(network, steps)

@@ -27,7 +27,7 @@ from gantune.optimizing.bottleneck import describe_bottleneck
 from gantune.optimizing.build import BuildResult, build_candidate
 from gantune.optimizing.build_cache import BuildCache, candidate_key
 from gantune.optimizing.decide import pick_best
-from gantune.optimizing.halving import BASELINES, make_eliminator, make_undoer
+from gantune.optimizing.halving import BASELINES, make_eliminator, make_finder, make_undoer
 from gantune.optimizing.integers import IntegerRun
 from gantune.optimizing.refine import ChangeTrial
 from gantune.optimizing.run_folder import RunFolder
@@ -44,6 +44,8 @@ from gantune.records.plan import Plan, PlannedCandidate, Step
 from gantune.runtime.sampling import Array
 
 CHANGE_ROUNDS = 9
+# Long enough for a hundred calls of the fastest networks, in each of 15 rounds.
+VISIT_MS = 50.0
 
 
 class Workbench:
@@ -143,18 +145,24 @@ class Workbench:
         return result
 
     def compare_all(self, ready: Sequence[PlannedCandidate]) -> Comparison:
-        """Time the original and all candidates by successive halving."""
+        """Time the original and all candidates by successive halving, until one leads beyond doubt."""
         found = {planned.name: "; ".join(self._find_violations(planned)) for planned in ready}
         outside = {name: violations for name, violations in found.items() if violations}
         eliminate = make_eliminator(outside, is_speed_the_goal=self._is_speed_the_goal)
         self._say(f"timing the original and {len(ready)} candidates in up to {self.plan.rounds} rounds")
-        comparison = self._compare("comparison", ready, self.plan.rounds, eliminate=eliminate)
+        comparison = self._compare(
+            "comparison",
+            ready,
+            self.plan.rounds,
+            eliminate=eliminate,
+            is_decided=make_finder(outside) if self._is_speed_the_goal else None,
+        )
         self._stopped = frozenset(comparison.stopped)
         return comparison
 
     def compare_finalists(self, finalists: Sequence[PlannedCandidate]) -> Comparison:
         """Time the original, the leader before the loop and the one after it, all of them together."""
-        self._say("timing the combination of all kept changes")
+        self._say(f"timing the original and {finalists[-1].name} in all rounds")
         return self._compare("comparison-final", finalists, self.plan.rounds)
 
     def try_change(self, leader: PlannedCandidate, changed: PlannedCandidate) -> ChangeTrial:
@@ -266,8 +274,6 @@ class Workbench:
             self._folder.write_state(f"quality-{planned.name}", kept.quality)
             result = kept.build
         else:
-            self._say(f"building {planned.name}")
-            self.num_built += 1
             result = self._build_anew(planned)
         self._folder.write_state(name, result)
         return result
@@ -277,13 +283,11 @@ class Workbench:
         shared = self._shared.reuse(planned, target, threads=self.plan.threads)
         if shared is not None:
             return shared
+        self._say(f"building {planned.name}")
+        self.num_built += 1
         assert isinstance(self.network, nn.Module)
         return build_candidate(
-            self.network,
-            planned,
-            target,
-            threads=self.plan.threads,
-            integers=self._integers,
+            self.network, planned, target, threads=self.plan.threads, integers=self._integers
         )
 
     def _compare(
@@ -312,6 +316,7 @@ class Workbench:
                     seed=self.plan.seed,
                     image_size=self.plan.image_size,
                     num_rounds=rounds,
+                    min_visit_ms=VISIT_MS,
                     budget_s=None if self.plan.budget_minutes is None else self._deadline.remaining_s,
                     baselines=BASELINES if leader is None else (*BASELINES, leader),
                 ),

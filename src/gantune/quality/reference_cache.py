@@ -1,7 +1,6 @@
 """Statistics of reference data, kept on disk by data, features and resize, so that real images run once."""
 
 import hashlib
-import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 
 from gantune.errors import CheckpointError
+from gantune.machine.whole_files import write_whole
 from gantune.quality.feature_sets import FeatureSet, gather_features
 from gantune.quality.features import FeatureNetwork
 from gantune.quality.image_sources import PictureFiles
@@ -45,18 +45,14 @@ def reference_statistics(
 
 def _write(path: Path, found: FeatureSet) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.npz")
-    try:
+    with write_whole(path) as partial, partial.open("wb") as stream:
         np.savez(
-            temporary,
+            stream,
             n=np.asarray(found.n),
             mean=found.moments.mean.numpy(),
             covariance=found.moments.covariance.numpy(),
             features=found.features.numpy(),
         )
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> FeatureSet:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gantune.checkpoints.torch_file import read_torch_file
 from gantune.errors import CheckpointError, UnavailableError
+from gantune.machine.whole_files import write_whole
 
 _CHUNK_BYTES = 2**20
 
@@ -58,20 +59,17 @@ def fetch_weights(published: PublishedWeights, folder: Path) -> Path:
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(".partial")
     try:
-        with urllib.request.urlopen(published.url, timeout=60) as response, partial.open("wb") as stream:
-            while chunk := response.read(_CHUNK_BYTES):
-                stream.write(chunk)
-        check_hash(partial, published.sha256)
-        partial.replace(target)
+        with write_whole(target) as partial:
+            with urllib.request.urlopen(published.url, timeout=60) as response, partial.open("wb") as stream:
+                while chunk := response.read(_CHUNK_BYTES):
+                    stream.write(chunk)
+            check_hash(partial, published.sha256)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         raise UnavailableError(
             f"The weights could not be fetched from {published.url} ({error}). Fetch them elsewhere and name "
             "the file with --weights."
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
     return target
 
 

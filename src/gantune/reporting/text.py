@@ -31,6 +31,7 @@ def report_text(report: Report) -> str:
         f"bottleneck: {report.bottleneck}",
         "",
         *_tabulate(report),
+        *_list_skipped(report.plan),
         "",
         *([] if report.best is None else _gains(report, report.best)),
         *(f"slower form: {fallback_text(fallback)}" for fallback in report.fallbacks),
@@ -62,6 +63,15 @@ def _interval(speedup: Interval | None) -> str:
     return f"{speedup.median:.2f}× ({speedup.low:.2f}–{speedup.high:.2f})"
 
 
+def _list_skipped(plan: Plan) -> list[str]:
+    """Name what was not tried, one line for each reason."""
+    groups: dict[str, list[str]] = {}
+    for candidate in plan.candidates:
+        if candidate.is_skipped:
+            groups.setdefault(candidate.why.removeprefix("skipped: "), []).append(candidate.name)
+    return [f"not tried  {', '.join(names)}: {why}" for why, names in groups.items()]
+
+
 def _tabulate(report: Report) -> list[str]:
     header = ("", "candidate", "latency", "against tuned", "quality", "why")
     rows = [header]
@@ -76,7 +86,16 @@ def _tabulate(report: Report) -> list[str]:
                 "",
             )
         )
+    changes = {} if report.search is None else {one.candidate: one for one in report.search.changes}
     for candidate in report.candidates:
+        change = changes.get(candidate.name)
+        if change is not None and (report.best is None or candidate.name != report.best.name):
+            # It was timed beside the leader of then, in rounds of their own: the rows above are no measure.
+            quality = quality_text(candidate, report.image_error)
+            sign = "kept" if change.is_kept else "undone"
+            reason = change.reason.removeprefix(f"{sign}: ")
+            rows.append((sign, candidate.name, ABSENT, ABSENT, quality, reason))
+            continue
         latency = ABSENT if candidate.latency_ms is None else write_value(candidate.latency_ms.p50, "ms")
         speedup, quality = _interval(candidate.speedup_tuned), quality_text(candidate, report.image_error)
         rows.append((candidate.status, candidate.name, latency, speedup, quality, candidate.reason))

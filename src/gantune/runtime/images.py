@@ -1,6 +1,5 @@
 """Network values ↔ picture files, with numpy and Pillow."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from gantune.errors import CheckpointError, UnsupportedError
+from gantune.machine.whole_files import write_whole
 from gantune.records.interface import OutputSpec
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
@@ -27,12 +27,8 @@ def to_pixels(image: NDArray[np.float32], output: OutputSpec) -> NDArray[np.uint
 
 def write_png(path: Path, pixels: NDArray[np.uint8]) -> None:
     """Write bytes [H, W, 3] as a PNG file, under a temporary name first."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        Image.fromarray(pixels).save(temporary, format="PNG")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with write_whole(path) as partial:
+        Image.fromarray(pixels).save(partial, format="PNG")
 
 
 def read_image(path: Path, *, low: float, high: float) -> NDArray[np.float32]:

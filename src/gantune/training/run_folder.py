@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gantune.errors import UsageError
+from gantune.machine.whole_files import PARTIAL_SUFFIX
 
 STATE_FILE = "training-state.safetensors"
 OPTIONS_FILE = "training_options.json"
@@ -67,6 +68,5 @@ def snapshot_path(run: Path, num_images: int) -> Path:
 
 def remove_leftovers(run: Path) -> None:
     """Delete the half-written files of a process that was killed while it saved."""
-    for pattern in (".*.partial", ".*.tmp"):
-        for path in run.glob(pattern):
-            path.unlink(missing_ok=True)
+    for path in run.glob(f".*{PARTIAL_SUFFIX}"):
+        path.unlink(missing_ok=True)

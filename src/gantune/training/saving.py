@@ -1,7 +1,6 @@
 """Save a run so that it continues bit-equal, and its networks so that everything else can load them."""
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from gantune.checkpoints.content import CheckpointContent, NetworkContent, Role
 from gantune.checkpoints.loading import load_checkpoint
 from gantune.checkpoints.safetensors_file import write_safetensors
 from gantune.errors import CheckpointError, StorageError, UsageError
+from gantune.machine.whole_files import write_whole
 from gantune.training.augment import AugmentState
 from gantune.training.game import Game
 from gantune.training.loss_scale import LossScale
@@ -37,16 +37,11 @@ def save_state(game: Game, path: Path) -> None:
         "loss_scales": {learner: asdict(scale) for learner, scale in game.loss_scales.items()},
         "recipe": asdict(game.recipe),
     }
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        save_file(tensors, partial, metadata={_KEY: json.dumps(numbers)})
-        with partial.open("rb") as stream:
-            os.fsync(stream.fileno())
-        os.replace(partial, path)
+        with write_whole(path, is_synced=True) as partial:
+            save_file(tensors, partial, metadata={_KEY: json.dumps(numbers)})
     except (OSError, SafetensorError) as error:
         raise StorageError(f"{path} could not be written ({error}); the last state is kept.") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def load_state(game: Game, path: Path) -> dict[str, object]:

@@ -1,12 +1,12 @@
 """`training_stats.jsonl`: one line a tick, as the field writes it: a mean, spread and count for each name."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
+from gantune.machine.whole_files import write_text
 from gantune.training.game import Records
 
 Statistics = dict[str, dict[str, float]]
@@ -50,9 +50,7 @@ def cut_after(path: Path, num_images: int) -> None:
             continue  # the process was killed while it wrote this line
         if line["num_images"] <= num_images:
             kept.append(text)
-    partial = path.with_suffix(".partial")
-    partial.write_text("".join(text + "\n" for text in kept))
-    os.replace(partial, path)
+    write_text(path, "".join(text + "\n" for text in kept))
 
 
 def _without_nan(value: object) -> object:

@@ -61,6 +61,7 @@ def precision(network: NetworkT, dtype: Dtype) -> NetworkT:
 
     if not replace_modules(copied, convert):
         raise UnsupportedError(
-            "The network has no convolution with a constant weight; apply static_modulation first."
+            "The network has no convolution with a constant weight (where it is a style network, apply "
+            "static_modulation first)."
         )
     return copied

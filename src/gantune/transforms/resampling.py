@@ -21,7 +21,7 @@ def resampling(network: NetworkT, form: Form) -> NetworkT:
 
     if not replace_modules(copied, rebuild):
         raise UnsupportedError(
-            "The network has no up-convolution with constant weights; apply static_modulation first, or "
-            "leave resampling out."
+            "The network has no up-convolution with constant weights (where it is a style network, apply "
+            "static_modulation first); leave resampling out."
         )
     return copied

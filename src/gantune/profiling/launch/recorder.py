@@ -6,12 +6,12 @@ import resource
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from gantune.machine.whole_files import write_text
 from gantune.measuring.clock import read_clock_ns
 from gantune.measuring.process_facts import (
     count_minor_faults,
@@ -315,16 +315,9 @@ class Recorder:
             "losses": [(step, float(loss)) for step, loss in self._losses],
             "stages": {name: vars(seen) for name, seen in self._seen.items()},
         }
-        _write(self._folder / "record.json", self._facts)
+        write_text(self._folder / "record.json", json.dumps(self._facts))
 
 
 def _read_counts() -> _Counts:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return _Counts(count_minor_faults(), usage.ru_stime, read_run_delay_ns())
-
-
-def _write(path: Path, record: dict[str, object]) -> None:
-    """Write at once, so that a reader never finds half a file."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(record), encoding="utf-8")
-    partial.replace(path)

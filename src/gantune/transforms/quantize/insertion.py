@@ -33,7 +33,8 @@ def quantize(network: NetworkT, calibration: Calibration, options: QuantizeOptio
         raise UnsupportedError("The network is quantized already; quantize the float network instead.")
     if not calibration.layers:
         raise UnsupportedError(
-            "The network has no layer with constant weights; apply static_modulation first."
+            "The network has no layer with constant weights (where it is a style network, apply "
+            "static_modulation first)."
         )
     options = options or QuantizeOptions()
     layers = find_dense_layers(copied)
