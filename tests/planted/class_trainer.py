@@ -267,6 +267,17 @@ class Trainer:
     def after_step(self) -> None:
         if "tiny" in self.settings.faults:
             self.anneal()
+        if "metric" in self.settings.faults:
+            self.estimate_distance()
+
+    def estimate_distance(self) -> None:
+        """Compare sorted projections of the averaged painter's pictures with others (sliced Wasserstein)."""
+        with torch.inference_mode():
+            label = torch.arange(96) % self.settings.classes
+            fake = self.average(torch.randn(96, self.settings.latent), label).flatten(1)
+            directions = torch.randn(fake.shape[1], 768)
+            shadows = [(x @ directions).sort(0).values for x in (fake, torch.randn_like(fake))]
+            self.distance = (shadows[0] - shadows[1]).abs().mean()
 
     def anneal(self) -> None:
         """Compute a schedule with tensors of one number."""

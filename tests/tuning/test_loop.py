@@ -56,6 +56,7 @@ class Script:
             return Trial(None, "train.py crashed")
         step_ms = 50.0 if "fast" in names else 100.0
         step_ms *= 0.8 if {"fast", "later"} <= set(names) else 1.0
+        step_ms *= 0.3 if "faster" in names else 1.0
         step_ms *= 1.2 if "slow" in names else 1.0
         step_ms *= next(self.noise) if "noisy" in names else 1.0
         step_ms *= 0.1 if "cheat" in names else 1.0
@@ -144,6 +145,19 @@ def test_remedies_of_one_group_exclude_each_other(script: Script) -> None:
     other = Remedy("later", (), (), group="threads")
     found = tune_script(["train"], TuneOptions(), catalogue=catalogue(other, one))
     assert found.kept == ("fast",)
+
+
+def test_what_was_kept_is_replaced_by_what_is_better_of_its_group(script: Script) -> None:
+    one = Remedy("fast", (), ("one",), group="workers")
+    other = Remedy("faster", (), ("other",), group="workers")
+
+    def ask(seen: ScriptRecord) -> tuple[Remedy, ...]:
+        return (one,) if seen.stage_named("plain").step_ms[0] > 60 else (one, other)
+
+    found = tune_script(["train"], TuneOptions(), catalogue=ask)
+    assert found.kept == ("faster",)
+    assert found.lines == ("other",)
+    assert not any({"fast", "faster"} <= set(names) for names in script.trials)
 
 
 def test_it_stops_at_the_goal(script: Script) -> None:

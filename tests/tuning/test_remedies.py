@@ -49,6 +49,15 @@ def test_as_many_workers_are_tried_as_hide_the_loading() -> None:
     assert reason("1 loader worker", record(loader={"workers": 3})) == "its DataLoader has workers"
 
 
+def test_more_workers_are_tried_where_those_that_a_remedy_gave_do_not_hide_the_loading() -> None:
+    plain = {"boundaries": [0, 80, 160], "loads": [(0, 60), (80, 140)]}
+    ours = ["gantune.tuning.apply:load_in_workers:1"]
+    seen = record(loader={"workers": 1}, stages={"plain": plain}, remedies=ours)
+    # One worker needs 80 for a batch; four deliver one in the 20 that are left.
+    assert reason("4 loader workers", seen) is None
+    assert reason("1 loader worker", seen) == "its DataLoader has 1"
+
+
 def test_networks_are_not_compiled_where_a_penalty_differentiates_twice() -> None:
     seen = record(stages={"warm-up": {"grads": [(0, 1, True, True)]}})
     assert "differentiate twice" in str(reason("compiled networks", seen))

@@ -18,6 +18,7 @@ REGULARIZATION = (R1, PATH_LENGTH)
 
 # The first pattern that fits decides; regularizers come before the main phases whose names they may contain.
 _PATTERNS = (
+    (METRICS, r"^metrics: "),
     (R1, r"^D_?reg\b|\br1\b|gradient[_ ]?penalty|\bgp\b|d_?r1"),
     (PATH_LENGTH, r"^G_?reg\b|path[_ ]?length|\bpl\b|g_?path"),
     (GENERATOR, r"^G[ _]?main\b|^G\b|\bgenerator([_ ](step|phase|main|forward|backward))?$|train_g\b"),

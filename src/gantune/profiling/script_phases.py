@@ -2,17 +2,29 @@
 
 What happens before an optimizer's step, from the first forward or backward pass on, is that network's main
 phase. Inside of it, a gradient that is differentiated again is a penalty, and so is the part of the backward
-pass whose operators the penalty made. What nothing explains stays unattributed.
+pass whose operators the penalty made. What runs without gradients outside of the networks that are trained,
+their optimizers and their averages only watches training: a metric. What nothing explains stays unattributed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gantune.profiling.intervals import Intervals
 from gantune.profiling.launch.players import DISCRIMINATOR_ROLE, GENERATOR_ROLE
 from gantune.profiling.painting import Painting
-from gantune.profiling.phases import AUGMENT, DATA, DISCRIMINATOR, EMA, GENERATOR, METRICS, PATH_LENGTH, R1
+from gantune.profiling.phases import (
+    AUGMENT,
+    DATA,
+    DISCRIMINATOR,
+    EMA,
+    GENERATOR,
+    METRICS,
+    PATH_LENGTH,
+    R1,
+    name_phase,
+)
 from gantune.profiling.script_record import ScriptRecord, StageRecord
 from gantune.profiling.trace.events import BACKWARD, Integers, Kind, Trace
 
@@ -45,7 +57,7 @@ def find_phases(record: ScriptRecord, trace: Trace) -> list[PhaseRange]:
     """Give the phases of the captured stage; they may contain each other, the inner one counts."""
     stage = record.stage_named("captured")
     found: list[PhaseRange] = []
-    segments = list(_segments(stage))
+    segments = list(_segments(record, stage))
     for segment in segments:
         role = record.roles[segment.optimizer] if segment.optimizer < len(record.roles) else None
         name = _penalty_alone(record, stage, segment, role) or _ROLE_PHASES.get(role or "")
@@ -54,11 +66,19 @@ def find_phases(record: ScriptRecord, trace: Trace) -> list[PhaseRange]:
     found += _penalties(record, stage, trace, segments)
     found += _hinted(stage)
     found += _averaging(stage, trace, segments)
-    return found
+    return found + list(_watching(record, stage, found))
 
 
-def _segments(stage: StageRecord) -> Iterator[_Segment]:
-    work = sorted([start for *_, start, _ in stage.roots] + [start for start, _ in stage.backwards])
+def _segments(record: ScriptRecord, stage: StageRecord) -> Iterator[_Segment]:
+    no_grads = _union([(start, end) for start, end, _ in stage.no_grads])
+    is_watched = no_grads.covers(np.array([start for *_, start, _ in stage.roots], dtype=np.float64))
+    # A network that nothing trains, called without gradients, begins no step of an optimizer.
+    passes = [
+        start
+        for (network, _, start, _), is_quiet in zip(stage.roots, is_watched.tolist(), strict=True)
+        if not is_quiet or _is_trained(record, network)
+    ]
+    work = sorted(passes + [start for start, _ in stage.backwards])
     begin = stage.boundaries[0] if stage.boundaries else 0
     for optimizer, start, end in stage.optimizer_steps:
         place = int(np.searchsorted(work, begin))
@@ -165,6 +185,32 @@ def _label(phase: str, place: tuple[str, str | None] | None) -> str:
     if phase in (AUGMENT, DATA, METRICS, EMA) and place is not None:
         return f"{phase}: {place[0].rsplit(': ', 1)[-1]}"
     return phase
+
+
+def _watching(record: ScriptRecord, stage: StageRecord, known: list[PhaseRange]) -> Iterator[PhaseRange]:
+    """Find what runs without gradients and is no trained network, loader, optimizer or average."""
+    trained = [(start, end) for network, _, start, end in stage.roots if _is_trained(record, network)]
+    stepping = [(start, end) for _, start, end in stage.optimizer_steps]
+    mains = {GENERATOR, DISCRIMINATOR, R1, PATH_LENGTH}
+    others = [
+        (one.start_ns, one.end_ns)
+        for one in known
+        if one.name not in mains and name_phase(one.name) != METRICS
+    ]
+    excused = _union([*trained, *stepping, *stage.loads, *stage.backwards, *others])
+    for first, last, line in stage.no_grads:
+        watching = Intervals.single(first, last).subtract(excused)
+        for start, end in zip(watching.start.tolist(), watching.end.tolist(), strict=True):
+            yield PhaseRange(f"{METRICS}: {line or 'without gradients'}", start, end)
+
+
+def _is_trained(record: ScriptRecord, network: int) -> bool:
+    return network < len(record.root_owners) and record.root_owners[network] is not None
+
+
+def _union(ranges: Sequence[tuple[float, float]]) -> Intervals:
+    table = np.array(ranges, dtype=np.float64).reshape(-1, 2)
+    return Intervals.union(table[:, 0], table[:, 1])
 
 
 def _averaging(stage: StageRecord, trace: Trace, segments: list[_Segment]) -> Iterator[PhaseRange]:

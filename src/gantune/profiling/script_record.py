@@ -37,9 +37,9 @@ class OptimizerFacts(_Part):
 class StageRecord(_Part):
     """What was seen in one stage; times in nanoseconds of the wall clock.
 
-    `optimizer_steps` are (optimizer, start, end); `grads` (start, end, differentiable, of an image); `roots`
-    (network, its input is a leaf that needs a gradient, start, end); `samples` ([line, phase], start, end,
-    looks).
+    `optimizer_steps` are (optimizer, start, end); `grads` (start, end, differentiable, of an image);
+    `no_grads` (start, end, line) of regions in which nothing is differentiated; `roots` (network, its input
+    is a leaf that needs a gradient, start, end); `samples` ([line, phase], start, end, looks).
     """
 
     boundaries: tuple[int, ...] = ()
@@ -47,6 +47,7 @@ class StageRecord(_Part):
     loads: tuple[tuple[int, int], ...] = ()
     backwards: tuple[tuple[int, int], ...] = ()
     grads: tuple[tuple[int, int, bool, bool], ...] = ()
+    no_grads: tuple[tuple[int, int, str | None], ...] = ()
     roots: tuple[tuple[int, bool, int, int], ...] = ()
     modules: tuple[tuple[str, int, int], ...] = ()
     samples: tuple[tuple[tuple[str, str | None] | None, int, int, int], ...] = ()

@@ -23,6 +23,7 @@ FindingKind = Literal[
     "precision",
     "batch_size",
     "regularization",
+    "evaluation",
     "reference_ops",
     "launch_geometry",
     "library_settings",

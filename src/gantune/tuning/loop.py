@@ -57,14 +57,18 @@ class _State:
     round: int = 0
 
     def run(self, *remedies: Remedy) -> Trial:
-        """Run the script with what was kept and more."""
-        return run_trial(self.command, [*self.kept, *remedies], self.options.trial)
+        """Run the script with what was kept and more; of one group, what comes last counts."""
+        return run_trial(self.command, [*self._without_groups_of(*remedies), *remedies], self.options.trial)
+
+    def _without_groups_of(self, *remedies: Remedy) -> list[Remedy]:
+        """Give what was kept and is of no group of these remedies."""
+        groups = {remedy.group for remedy in remedies if remedy.group}
+        return [remedy for remedy in self.kept if remedy.group not in groups]
 
     def learn(self, record: ScriptRecord) -> None:
         """Add what the catalogue has for the script as it now is: how many workers, say, depends on it."""
-        groups = {remedy.group for remedy in self.kept if remedy.group}
         for remedy in self.catalogue(record):
-            if remedy.name in self.known or remedy.group in groups:
+            if remedy.name in self.known:
                 continue
             self.known.add(remedy.name)
             reason = remedy.why_not(record)
@@ -75,7 +79,7 @@ class _State:
 
     def keep(self, remedy: Remedy, gain: Interval) -> None:
         """Keep a remedy; what did nothing before waits for another try where the bottleneck has moved."""
-        self.kept.append(remedy)
+        self.kept = [*self._without_groups_of(remedy), remedy]
         self.gains.append(gain.median)
         again = [*self.waiting, *(self.slow if gain.median >= _MOVING_GAIN else [])]
         self.slow = []

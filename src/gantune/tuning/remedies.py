@@ -166,25 +166,33 @@ def _workers(count: int) -> Remedy:
         ("data_loading",),
         (f"DataLoader(…, num_workers={count}, persistent_workers=True, prefetch_factor=4)",),
         calls=(f"{_APPLY}:load_in_workers:{count}",),
-        why_not=_why_not_workers,
+        why_not=lambda seen: _why_not_workers(seen, count),
         group="workers",
     )
 
 
 def _count_workers(record: ScriptRecord) -> int:
-    """Give as many workers as load a batch in the time of a step's other work."""
+    """Give as many workers as load a batch in the time of a step's other work.
+
+    Workers that are there already load while the other work runs, and the script waits for the rest.
+    """
     stage = record.stage_named("plain")
-    loading_ms = sum(end - start for start, end in stage.loads) / 1e6
-    other_ms = sum(stage.step_ms) - loading_ms
+    waiting_ms = sum(end - start for start, end in stage.loads) / 1e6
+    other_ms = sum(stage.step_ms) - waiting_ms
     if not stage.loads or other_ms <= 0:
         return 1
+    workers = record.loader.workers if record.loader is not None else 0
+    loading_ms = workers * (waiting_ms + other_ms) if workers else waiting_ms
     return max(1, min(math.ceil(loading_ms / other_ms), _MAX_WORKERS_A_CORE * record.num_cores))
 
 
-def _why_not_workers(record: ScriptRecord) -> Reason | None:
+def _why_not_workers(record: ScriptRecord, count: int) -> Reason | None:
     if record.loader is None:
         return "the script has no DataLoader"
-    return "its DataLoader has workers" if record.loader.workers else None
+    if record.loader.workers == count:
+        return f"its DataLoader has {count}"
+    is_ours = any("load_in_workers" in call for call in record.remedies)
+    return "its DataLoader has workers" if record.loader.workers and not is_ours else None
 
 
 def _no_optimizer(record: ScriptRecord, *, is_fused: bool) -> Reason | None:

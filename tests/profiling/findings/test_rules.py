@@ -207,6 +207,18 @@ def test_a_penalty_in_every_step_is_regularization_and_a_lazy_one_is_not(tmp_pat
     assert "regularization" not in {one.kind for one in diagnose(scene_of(tmp_path, lazy))}
 
 
+def test_a_metric_in_every_step_is_evaluation_and_one_now_and_then_is_not(tmp_path: Path) -> None:
+    every = steps(4, 1000)
+    every += [event("user_annotation", "metrics: without gradients", 1000 * i + 400, 300) for i in range(4)]
+    every += [event("cpu_op", f"aten::op{i}", 100 * i, 100) for i in range(40)]
+    found = first(tmp_path, every)
+    assert (found.kind, found.share) == ("evaluation", pytest.approx(0.3))
+    # The operators that begin within a metric of 0.4 to 0.7 of its step.
+    assert set(found.evidence[0].events) <= {f"aten::op{i}" for i in range(40) if 4 <= i % 10 < 7}
+    rare = [one for one in every if "metrics" not in one["name"] or one["ts"] < 1000]
+    assert "evaluation" not in {one.kind for one in diagnose(scene_of(tmp_path, rare))}
+
+
 def counted(scene: Scene, counters: ProcessCounters) -> tuple[Finding, ...]:
     return diagnose(Scene(Observation(scene.seen.trace, counters)))
 

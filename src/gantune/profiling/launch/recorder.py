@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from gantune.profiling.launch.facts import (
 from gantune.profiling.launch.options import WatchOptions
 from gantune.profiling.launch.players import Players, tensors_in
 from gantune.profiling.launch.sampler import LineSampler, Sample
+from gantune.profiling.launch.stacks import StackReader
 from gantune.profiling.launch.step_finder import Source, StepFinder
 from gantune.profiling.launch.taps import Taps
 from gantune.profiling.launch.window import CaptureWindow
@@ -66,6 +68,7 @@ class _Seen:
     loads: list[tuple[int, int]] = field(default_factory=list)
     backwards: list[tuple[int, int]] = field(default_factory=list)
     grads: list[tuple[int, int, bool, bool]] = field(default_factory=list)
+    no_grads: list[tuple[int, int, str | None]] = field(default_factory=list)
     roots: list[tuple[int, bool, int, int]] = field(default_factory=list)
     modules: list[tuple[str, int, int]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
@@ -86,6 +89,7 @@ class Recorder:
         self._optimizers: list[Optimizer] = []
         self._trained: dict[int, int] = {}
         self._players = Players()
+        self._stacks = StackReader()
         self._calls: list[tuple[int, int, int, bool]] = []
         self._losses: list[tuple[int, Tensor]] = []
         self._facts: dict[str, object] = {"remedies": list(options.remedies)}
@@ -143,6 +147,11 @@ class Recorder:
         """Take a gradient, which is a penalty's where it can be differentiated again."""
         is_image = any(tensor.dim() >= 4 for tensor in tensors_in(inputs))
         self._now.grads.append((start_ns, read_clock_ns(), is_differentiable, is_image))
+
+    def on_no_grad(self, start_ns: int) -> None:
+        """Take a region in which nothing is differentiated."""
+        end_ns, place = read_clock_ns(), self._stacks.read(sys._getframe())
+        self._now.no_grads.append((start_ns, end_ns, None if place is None else place.line))
 
     def on_range(self, name: str) -> None:
         """Take the beginning of a range, which may be a trainer's own step."""

@@ -3,6 +3,7 @@
 Each costs microseconds a call, and `remove` takes all of them out again.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Protocol
 
@@ -38,6 +39,9 @@ class Listener(Protocol):
     def on_range(self, name: str) -> None:
         """Take the beginning of a named range."""
 
+    def on_no_grad(self, start_ns: int) -> None:
+        """Take the end of an outermost region in which nothing is differentiated."""
+
     def on_module_start(self, module: nn.Module, inputs: tuple[object, ...]) -> None:
         """Take the beginning of a module's forward pass."""
 
@@ -51,6 +55,8 @@ class Taps:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._undo: list[Callable[[], object]] = []
+        self._regions: list[int] = []
+        self._thread = threading.get_ident()
 
     def add(self) -> None:
         """Put hooks on optimizers, data loaders, backward passes and named ranges."""
@@ -64,7 +70,7 @@ class Taps:
         self._replace(record_function, "__enter__", self._wrap_enter)
 
     def add_modules(self) -> None:
-        """Put hooks on the forward pass of every module."""
+        """Put hooks on the forward pass of every module, and on regions without gradients."""
         listener = self._listener
         pre = module_hooks.register_module_forward_pre_hook(
             lambda module, inputs: listener.on_module_start(module, inputs)
@@ -73,6 +79,9 @@ class Taps:
             lambda module, _inputs, output: listener.on_module_end(module, output)
         )
         self._undo += [pre.remove, post.remove]
+        for kind in (torch.no_grad, torch.inference_mode):
+            self._replace(kind, "__enter__", self._wrap_region_start)
+            self._replace(kind, "__exit__", self._wrap_region_end)
 
     def remove(self) -> None:
         """Take all hooks out."""
@@ -117,3 +126,21 @@ class Taps:
             return original(entered)
 
         return __enter__
+
+    def _wrap_region_start(self, original: Callable[..., object]) -> Callable[[object], object]:
+        def __enter__(entered: object) -> object:  # noqa: N807
+            if threading.get_ident() == self._thread:
+                self._regions.append(read_clock_ns())
+            return original(entered)
+
+        return __enter__
+
+    def _wrap_region_end(self, original: Callable[..., object]) -> Callable[..., object]:
+        def __exit__(left: object, *error: object) -> object:  # noqa: N807
+            if threading.get_ident() == self._thread and self._regions:
+                start = self._regions.pop()
+                if not self._regions:
+                    self._listener.on_no_grad(start)
+            return original(left, *error)
+
+        return __exit__
