@@ -31,6 +31,7 @@ from gantune.quality.inception_score import inception_score
 from gantune.quality.kernel import KernelOptions, kernel_distance
 from gantune.quality.moments import Moments
 from gantune.quality.pixels import pixels_from_bytes
+from gantune.quality.precision_recall import manifold_scores
 from gantune.records.figures import Figure
 from gantune.records.interface import OutputSpec
 
@@ -99,6 +100,40 @@ def compare_inception_score() -> Figure:
     error = abs(inception_score(logits, num_splits=1)[0] - expected) / expected
     return figure(
         "IS against torchmetrics 1.9: relative difference", error, "", "≤ 1e-4", error <= 1e-4, "one split"
+    )
+
+
+def compare_manifolds() -> Figure:
+    """Compare precision, recall, density and coverage with their definitions, written out pair by pair."""
+    worst = 0.0
+    for neighbors in (1, 3, 5):
+        for offset in (0.0, 1e3):
+            real = draw(40, neighbors, k=4, offset=offset)
+            fake = draw(30, 100 + neighbors, k=4, scale=1.5, offset=offset + 0.5)
+            found = manifold_scores(real, fake, num_neighbors=neighbors)
+            expected = _score_by_pairs(real, fake, neighbors)
+            given = (found.precision, found.recall, found.density, found.coverage)
+            worst = max(worst, *(abs(a - b) for a, b in zip(given, expected, strict=True)))
+    return figure(
+        "precision, recall, density, coverage against brute-force k-NN: largest difference", worst, "",
+        "≤ 1e-9", worst <= 1e-9, "40 real and 30 other points, 1, 3 and 5 neighbors, also offset by 1e3",
+    )  # fmt: skip
+
+
+def _score_by_pairs(real: Tensor, fake: Tensor, neighbors: int) -> tuple[float, float, float, float]:
+    def distances(a: Tensor, b: Tensor) -> Tensor:
+        return torch.stack([(point - b).square().sum(dim=1).sqrt() for point in a])
+
+    def radii(points: Tensor) -> Tensor:
+        return distances(points, points).sort(dim=1).values[:, neighbors]
+
+    between = distances(real, fake)
+    in_real, in_fake = between <= radii(real)[:, None], between <= radii(fake)[None]
+    return (
+        float(in_real.any(dim=0).double().mean()),
+        float(in_fake.any(dim=1).double().mean()),
+        float(in_real.sum()) / (neighbors * len(fake)),
+        float(in_real.any(dim=1).double().mean()),
     )
 
 
@@ -227,7 +262,13 @@ def main() -> int:
     if missing:
         print(f"{REAL} lacks {', '.join(missing)}; `make real` fetches them")
         return 1
-    rows = [compare_frechet(), compare_kernel(), compare_inception_score(), order_damage()]
+    rows = [
+        compare_frechet(),
+        compare_kernel(),
+        compare_inception_score(),
+        compare_manifolds(),
+        order_damage(),
+    ]
     return publish("accept-quality", [*rows, *cover_nothing(), *measure_equivariance(), measure_growth()])
 
 

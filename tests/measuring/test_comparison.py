@@ -172,6 +172,34 @@ def test_a_fast_subject_is_called_until_the_visit_is_long_enough(monkeypatch: py
     assert measured.throughput_images_s == pytest.approx(250)
 
 
+def test_a_disturbed_warm_up_does_not_shorten_the_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ComparisonOptions(num_rounds=3, num_warmup=2, min_visit_ms=40)
+    # The first call and the warm-up are ten times as slow, and the rounds after them are not.
+    compared = compare_scripted(monkeypatch, ["x4"], options, [1.0, 10.0, 10.0, 1.0, 1.0, 1.0, 1.0])
+    measured = compared.result("x4").measured
+    assert measured is not None
+    # One call in the first round, which shows how fast it is, and ten in each of the others.
+    assert measured.latency_ms.n == 1 + 10 + 10
+
+
+def test_every_process_has_started_before_the_first_is_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    load, run = ScriptedWorker.load, ScriptedWorker.run
+
+    def note_load(self: ScriptedWorker) -> float:
+        events.append(f"load {self.name}")
+        return load(self)
+
+    def note_run(self: ScriptedWorker, num_calls: int) -> tuple[list[float], list[float]]:
+        events.append(f"run {self.name}")
+        return run(self, num_calls)
+
+    monkeypatch.setattr(ScriptedWorker, "load", note_load)
+    monkeypatch.setattr(ScriptedWorker, "run", note_run)
+    compare_scripted(monkeypatch, ["x1", "x2"], ComparisonOptions(num_rounds=1), [1.0])
+    assert events[:3] == ["load x1", "load x2", "run x1"]
+
+
 def test_artifacts_are_measured_side_by_side(source: ArtifactSource) -> None:
     compared = compare_subjects(
         [as_is_baseline(source, threads=1), tuned_baseline(source, threads=1)], OPTIONS

@@ -60,7 +60,7 @@ class _Visit:
     subject: Subject
     pooled: PooledWorker
     pool: WorkerPool
-    num_calls: int = 1
+    best_ms: float = math.inf
     rounds_ms: list[float] = field(default_factory=list)
     durations_ms: list[float] = field(default_factory=list)
     faults: list[float] = field(default_factory=list)
@@ -111,6 +111,9 @@ def compare_subjects(
         visits = [
             _Visit(subject, held.take(subject, timeout_s=options.timeout_s), held) for subject in subjects
         ]
+        # All of them first: a process that still starts would disturb the warm-up of another.
+        for visit in visits:
+            _attempt(visit, _load, options)
         for visit in visits:
             _attempt(visit, _warm_up, options)
         num_rounds = _run_rounds(visits, options, deadline, eliminate, is_decided)
@@ -170,19 +173,25 @@ def _attempt(visit: _Visit, step: _Step, options: ComparisonOptions) -> None:
         visit.end()
 
 
-def _warm_up(visit: _Visit, options: ComparisonOptions) -> None:
+def _load(visit: _Visit, _options: ComparisonOptions) -> None:
     visit.pooled.load()
+
+
+def _warm_up(visit: _Visit, options: ComparisonOptions) -> None:
     visit.worker.prepare(batch_size=options.batch_size, seed=options.seed, image_size=options.image_size)
     if visit.pooled.first_call_ms is None:
         (visit.pooled.first_call_ms,), _ = visit.worker.run(1)
     durations, _ = visit.worker.run(options.num_warmup)
-    num_calls = math.ceil(options.min_visit_ms / max(durations[-1], 1e-3))
-    visit.num_calls = min(max(num_calls, 1), _MAX_CALLS_A_VISIT)
+    visit.best_ms = min(durations)
 
 
 def _take_round(visit: _Visit, options: ComparisonOptions) -> None:
-    num_uncounted = 1 if visit.num_calls > 1 else 0
-    durations, faults = visit.worker.run(num_uncounted + visit.num_calls)
+    # From the best call so far: one that was disturbed says nothing about how many calls fill a visit.
+    num_calls = math.ceil(options.min_visit_ms / max(visit.best_ms, 1e-3))
+    num_calls = min(max(num_calls, 1), _MAX_CALLS_A_VISIT)
+    num_uncounted = 1 if num_calls > 1 else 0
+    durations, faults = visit.worker.run(num_uncounted + num_calls)
+    visit.best_ms = min(visit.best_ms, *durations)
     counted = durations[num_uncounted:]
     visit.rounds_ms.append(float(np.median(counted)))
     visit.durations_ms.extend(counted)

@@ -164,7 +164,7 @@ SKIPPED = (
         }
     )
 )
-PRUNED = (Step(kind="transform", name="prune", options={"ratio": 0.7}),)
+PRUNED = (Step(kind="transform", name="prune", options={"share": 0.7}),)
 NO_UNITS = {"instruction_sets": ("avx2",), "environment": {}}
 LAYERS = healthy().layers
 

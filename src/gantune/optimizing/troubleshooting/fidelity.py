@@ -45,7 +45,8 @@ def _prune_ratio(case: Case) -> str:
     for one, bound in _worse(case):
         step = _step(one, "prune")
         if step is not None:
-            return f"{one.name} was pruned by {step.options.get('ratio', 'an unknown ratio')}: {bound}"
+            share = step.options.get("share", "an unknown share")
+            return f"{one.name} lost {share} of each layer's channels: {bound}"
     return ""
 
 
