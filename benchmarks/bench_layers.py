@@ -25,8 +25,8 @@ from gantune.optimizing.build import apply_transforms
 from gantune.records.figures import Figure
 from gantune.runtime import read_artifact
 from gantune.runtime.allocator import tune_allocator
-from gantune.runtime.engines.packed_weights import pack_weights
 from gantune.runtime.engines.program_file import open_program
+from gantune.runtime.engines.torch_program import specialize
 
 ROUNDS = 15
 NETWORKS = ("stylegan3-t-256", "stylegan2-1024")
@@ -35,6 +35,7 @@ PLANS = ("torch-fused-fp32", "torch-fused-bf16-large")
 KINDS = (
     ("filtered_lrelu", ("gantune.filtered_lrelu",)),
     ("3×3 convolutions with their ending", ("gantune.styled_convolution",)),
+    ("the last blocks, joined", ("gantune.styled_block",)),
     ("resampling of images", ("gantune.upfirdn2d",)),
     ("projections to RGB", ("gantune.project_pixels",)),
     ("other convolutions", ("aten.conv",)),
@@ -89,9 +90,8 @@ def open_built(official: Official, plan_name: str, folder: Path) -> fx.GraphModu
         backend = find_backend("torch")
         plan = next(plan for plan in backend.plans(official.family) if plan.name == plan_name)
         backend.build(apply_transforms(network, plan.steps), folder, BuildOptions(precision=plan.precision))
-    module = open_program(folder / read_artifact(folder).entry).module(check_guards=False)
-    assert isinstance(module, fx.GraphModule)
-    pack_weights(module)
+    module = open_program(folder / read_artifact(folder).entry)
+    specialize(module)
     return module
 
 
@@ -136,10 +136,9 @@ def kind_of(node: fx.Node) -> str:
 
 def layer_of(node: fx.Node) -> str:
     """Name the network's layer an operation belongs to, as the checkpoint does."""
-    stack = node.meta.get("nn_module_stack") or {}
-    words = " ".join(path for path, _ in stack.values()).replace(".", " ").split()
+    words = str(node.meta.get("module", "")).split(".")
     for word in reversed(words):
-        if word[0] in "Lb" and word[1:2].isdigit():
+        if word[:1] in ("L", "b") and word[1:2].isdigit():
             return word
     return "mapping" if "mapping" in words else "input" if "input" in words else "between layers"
 

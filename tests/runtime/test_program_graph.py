@@ -93,3 +93,19 @@ def test_a_program_that_changes_its_own_tensors_is_refused(tmp_path: Path) -> No
     save_program(program.run_decompositions({}), tmp_path / "network.pt2")
     with pytest.raises(CheckpointError, match="output of the kind 'buffer_mutation'"):
         open_program(tmp_path / "network.pt2")
+
+
+def test_an_operation_says_where_it_was_traced(tmp_path: Path) -> None:
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.stem(x) * 2
+
+    with torch.no_grad():
+        program = torch.export.export(Outer().eval(), (torch.zeros(2, 4),))
+    save_program(program, tmp_path / "network.pt2")
+    nodes = open_program(tmp_path / "network.pt2").graph.nodes
+    assert [node.meta["module"] for node in nodes if node.op == "call_function"] == ["stem.0", "stem.1", ""]

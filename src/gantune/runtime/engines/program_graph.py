@@ -55,8 +55,9 @@ def build_graph(
     """Return the program as a module on `device` that takes its inputs in order and returns its one output.
 
     `read_tensor` gives the tensor of a name; only those that the graph uses are asked for. Each node says in
-    `meta["dtype"]` and `meta["sizes"]` what it results in; a free size is None. `document` has been found
-    without fault; raises KeyError, TypeError, ValueError or AttributeError where it is no program after all.
+    `meta["dtype"]` and `meta["sizes"]` what it results in, a free size being None, and in `meta["module"]`
+    where it was traced. `document` has been found without fault; raises KeyError, TypeError, ValueError or
+    AttributeError where it is no program after all.
     """
     return _Builder(document, read_tensor, device).build()
 
@@ -108,6 +109,7 @@ class _Builder:
             else:
                 kwargs[str(given["name"])] = value
         node = self._graph.call_function(_find_operation(str(stored["target"])), tuple(args), kwargs)
+        node.meta["module"] = _innermost_module(as_table(stored.get("metadata", {})))
         outputs = [_only(as_table(output)) for output in as_list(stored["outputs"])]
         if len(outputs) == 1 and outputs[0][0] == "as_tensors":
             self._add_parts(node, [str(as_table(part)["name"]) for part in as_list(outputs[0][1])])
@@ -183,6 +185,12 @@ class _Builder:
     def _size(self, stored: Json) -> Argument:
         kind, value = _only(as_table(stored))
         return self._find(str(value)) if kind == "as_name" else cast(Argument, value)
+
+
+def _innermost_module(metadata: dict[str, Json]) -> str:
+    """Name the module that an operation was traced in, such as "network.synthesis.b4.conv1"."""
+    innermost = str(metadata.get("nn_module_stack", "")).split(";")[-1].split(",")
+    return innermost[1] if len(innermost) > 1 else ""
 
 
 def _find_operation(target: str) -> Callable[..., object]:

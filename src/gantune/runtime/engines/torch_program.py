@@ -42,10 +42,7 @@ class _TorchSession:
         self._precision = read_program_precision(module.graph)
         self._names = [spec.name for spec in artifact.inputs]
         _check_input_count(artifact, path, module)
-        fold_constants(module)
-        if device is None:
-            pack_weights(module)
-            join_layers(module)
+        specialize(module, has_native_layers=device is None)
         self._call = torch.compile(module) if artifact.engine == "torch_compile" else module
         self._on_device = None
         if device is not None:
@@ -61,6 +58,14 @@ class _TorchSession:
     def read_precision(self) -> str:
         """Give what the program's graph said when it was loaded."""
         return self._precision
+
+
+def specialize(module: fx.GraphModule, *, has_native_layers: bool = True) -> None:
+    """Compute what is constant and bring the native layers into this processor's form, in place."""
+    fold_constants(module)
+    if has_native_layers:
+        pack_weights(module)
+        join_layers(module)
 
 
 def _check_input_count(artifact: Artifact, path: Path, module: fx.GraphModule) -> None:
