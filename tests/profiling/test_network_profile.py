@@ -131,13 +131,14 @@ def test_a_gain_ends_nothing_to_mend() -> None:
 def test_the_gain_of_dense_operators_is_bounded_by_the_roofline() -> None:
     layer = LayerProfile(name="a", kind="Conv2d", time_ms=10, share=1, macs=10, bytes=1, roofline_share=0.8)
     dominant = finding("dominant_operator", 0.9)
-    (plain,) = bound_by_roofline((dominant,), (layer,), ())
-    (integer,) = bound_by_roofline((dominant,), (layer,), ("avx512_vnni",))
+    (plain,) = bound_by_roofline((dominant,), (layer,), ROOFLINE)
+    faster = ROOFLINE.model_copy(update={"bfloat16_speedup": 4.0})
+    (reduced,) = bound_by_roofline((dominant,), (layer,), faster)
     assert plain.expected_gain is not None
-    assert integer.expected_gain is not None
+    assert reduced.expected_gain is not None
     # 0.9 of the time could shrink to 0.8 of itself, or with four times the speed to a fifth.
     assert plain.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.8))
-    assert integer.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.2))
+    assert reduced.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.2))
 
 
 def test_remedies_change_one_thing_each() -> None:
@@ -145,6 +146,10 @@ def test_remedies_change_one_thing_each() -> None:
     assert remedies["allocator"].environment
     assert remedies["layout"].source == CheckpointSource(path=Path("x"), is_channels_last=True)
     assert remedies["operations"].source == CheckpointSource(path=Path("x"), implementation="auto")
+    assert "bfloat16" not in remedies
+    listed = list_remedies(Path("x"), threads=2, num_cores=2, instruction_sets=("avx512_bf16",))
+    reduced = next(one for one in listed if one.name == "bfloat16")
+    assert reduced.subject.source == CheckpointSource(path=Path("x"), is_channels_last=True, is_autocast=True)
     assert remedies["1 thread"].threads == 1
     assert "2 threads" not in remedies
 

@@ -59,7 +59,15 @@ def train(*, steps: int, penalty: str, profiler: Profiler) -> None:
             ):
                 for _ in range(4):
                     mean.lerp_(weight, 0.1)
+        if penalty == "watched":
+            watch(average)
         profiler.step()
+
+
+@torch.no_grad()
+def watch(average: nn.Module) -> None:
+    """Look at pictures of a network that nothing trains."""
+    torch.linalg.eigvals(torch.cov(average(torch.randn(64, 8, 1, 1)).flatten(1).T))
 
 
 def profile_training(penalty: str) -> Profile:
@@ -71,7 +79,7 @@ def profile_training(penalty: str) -> Profile:
 
 @pytest.fixture(scope="module")
 def profiles() -> dict[str, Profile]:
-    return {penalty: profile_training(penalty) for penalty in ("none", "joined", "alone")}
+    return {penalty: profile_training(penalty) for penalty in ("none", "joined", "alone", "watched")}
 
 
 def shares(profile: Profile) -> dict[str, float]:
@@ -92,6 +100,15 @@ def test_a_gradient_that_is_differentiated_again_is_r1(profiles: dict[str, Profi
     found = shares(profiles[penalty])
     assert found["R1"] > 0.1
     assert {"G main", "D main"} <= set(found)
+
+
+@pytest.mark.slow
+def test_what_runs_without_gradients_and_trains_nothing_is_a_metric(profiles: dict[str, Profile]) -> None:
+    assert shares(profiles["watched"])["metrics"] > 0.5
+    assert shares(profiles["none"]).get("metrics", 0.0) < 0.1
+    found = profiles["watched"].findings[0]
+    assert found.kind == "evaluation"
+    assert found.evidence[-1].source_line is not None
 
 
 @pytest.mark.slow

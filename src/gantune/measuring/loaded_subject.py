@@ -89,6 +89,7 @@ class _Network:
         if isinstance(source, CheckpointSource) and source.is_channels_last:
             _order_channels_last(self._network)
         self._implementation = source.implementation
+        self._is_autocast = isinstance(source, CheckpointSource) and source.is_autocast
         self.inputs: tuple[InputSpec, ...] = self._network.inputs  # type: ignore[assignment]
         self.allocator: str | None = None
 
@@ -100,9 +101,10 @@ class _Network:
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
 
         def call() -> "Tensor":
-            with torch.inference_mode(), use_implementation(self._implementation):
+            casting = torch.autocast("cpu", dtype=torch.bfloat16, enabled=self._is_autocast)
+            with torch.inference_mode(), use_implementation(self._implementation), casting:
                 output: Tensor = self._network(**tensors)
-                return output
+            return output.float() if self._is_autocast else output
 
         return call
 
@@ -110,6 +112,8 @@ class _Network:
         return np.asarray(output)
 
     def read_precision(self) -> str:
+        if self._is_autocast:
+            return "bf16"
         names = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
         found = dict.fromkeys(str(parameter.dtype) for parameter in self._network.parameters())
         return ", ".join(names.get(name, name) for name in found) or "unknown"

@@ -16,23 +16,27 @@ _COPY_FLOATS = 1 << 26
 
 
 def measure_roofline(*, num_repeats: int = 5) -> Roofline:
-    """Measure float32 convolutions and copies of large tensors with torch's current number of threads."""
-    speeds = [_time_convolution(channels, size, num_repeats) for channels, size in _CONVOLUTIONS]
+    """Measure convolutions and copies of large tensors with torch's current number of threads."""
+    speeds, reduced = (
+        [_time_convolution(channels, size, num_repeats, dtype) for channels, size in _CONVOLUTIONS]
+        for dtype in (torch.float32, torch.bfloat16)
+    )
     source = torch.zeros(_COPY_FLOATS)
     target = torch.zeros(_COPY_FLOATS)
     copy_ms = measure_latency(lambda: target.copy_(source), num_repeats=num_repeats).p50
     return Roofline(
         convolution_gflops=max(speeds),
+        bfloat16_speedup=max(reduced) / max(speeds),
         # Read once and written once.
         copy_gb_s=2 * 4 * _COPY_FLOATS / copy_ms / 1e6,
         threads=torch.get_num_threads(),
     )
 
 
-def _time_convolution(channels: int, size: int, num_repeats: int) -> float:
+def _time_convolution(channels: int, size: int, num_repeats: int, dtype: torch.dtype) -> float:
     """Give GFLOP/s of one channels-last 3×3 convolution; a multiply-accumulate is two operations."""
-    x = torch.ones(1, channels, size, size).contiguous(memory_format=torch.channels_last)
-    weight = torch.ones(channels, channels, 3, 3).contiguous(memory_format=torch.channels_last)
+    x = torch.ones(1, channels, size, size, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    weight = torch.ones(channels, channels, 3, 3, dtype=dtype).contiguous(memory_format=torch.channels_last)
     with torch.inference_mode():
         time_ms = measure_latency(lambda: F.conv2d(x, weight, padding=1), num_repeats=num_repeats).p50
     return 2 * channels * channels * 9 * size * size / time_ms / 1e6

@@ -21,7 +21,8 @@ class ArtifactSource(BaseModel):
 class CheckpointSource(BaseModel):
     """The generator of a checkpoint, run by torch in one form of gantune's operations.
 
-    With `is_channels_last` its weights, and so its activations, are channels-last.
+    With `is_channels_last` its weights, and so its activations, are channels-last; with `is_autocast` torch
+    computes its convolutions and products in bfloat16.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -30,6 +31,7 @@ class CheckpointSource(BaseModel):
     path: Path
     implementation: str = "reference"
     is_channels_last: bool = False
+    is_autocast: bool = False
 
 
 class FamilySource(BaseModel):

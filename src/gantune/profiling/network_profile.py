@@ -23,18 +23,16 @@ from gantune.profiling.remedies import AS_IS, MIN_GAIN, Remedy, Trial, try_remed
 from gantune.profiling.scene import Scene, see
 from gantune.profiling.summary import summarize
 from gantune.records.candidate import Interval, Measurement
-from gantune.records.profile import CallTimes, Evidence, ExpectedGain, Finding, LayerProfile, Profile
+from gantune.records.profile import (
+    CallTimes,
+    Evidence,
+    ExpectedGain,
+    Finding,
+    LayerProfile,
+    Profile,
+    Roofline,
+)
 from gantune.reporting.fallback_text import fallback_text
-
-# How much faster than float32 a processor's instruction sets make convolutions.
-_FASTER = {
-    "avx512_bf16": 2.0,
-    "amx_bf16": 2.0,
-    "bf16": 2.0,
-    "avx512_vnni": 4.0,
-    "amx_int8": 4.0,
-    "i8mm": 4.0,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +62,7 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
         path,
         threads=threads,
         num_cores=machine.num_cores,
+        instruction_sets=machine.instruction_sets,
         options=ComparisonOptions(
             batch_size=options.batch_size,
             seed=options.seed,
@@ -96,9 +95,7 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
             "machine": machine,
             "layers": layers,
             "roofline": roofline,
-            "findings": with_measured_gains(
-                bound_by_roofline(found.findings, layers, machine.instruction_sets), trial
-            ),
+            "findings": with_measured_gains(bound_by_roofline(found.findings, layers, roofline), trial),
             "calls": CallTimes(
                 load_ms=measured.load_ms,
                 first_ms=measured.first_call_ms,
@@ -113,19 +110,18 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
 
 
 def bound_by_roofline(
-    findings: tuple[Finding, ...], layers: tuple[LayerProfile, ...], instruction_sets: tuple[str, ...]
+    findings: tuple[Finding, ...], layers: tuple[LayerProfile, ...], roofline: Roofline
 ) -> tuple[Finding, ...]:
     """Bound what speeding up dense operators can bring by what this machine was measured to reach.
 
-    Its float32 speed is measured; bfloat16 units double it and integer ones quadruple it (by arithmetic from
-    the instruction set).
+    That is its speed in float32, or in bfloat16 where that is faster.
     """
     dense = [layer for layer in layers if layer.macs and layer.roofline_share is not None]
     dense_ms = sum(layer.time_ms for layer in dense)
     reached = (
         sum(layer.time_ms * (layer.roofline_share or 0.0) for layer in dense) / dense_ms if dense else 0.0
     )
-    factor = max([1.0, *(gain for name, gain in _FASTER.items() if name in instruction_sets)])
+    factor = max(1.0, roofline.bfloat16_speedup)
     bounded = []
     for finding in findings:
         if finding.kind == "dominant_operator" and finding.share and dense:
@@ -133,7 +129,7 @@ def bound_by_roofline(
             gain = ExpectedGain(low=1.0, high=max(1.0, 1 / (1 - finding.share * (1 - least))))
             text = (
                 f"Dense layers reach {percent(reached)} of this machine's measured float32 speed; "
-                f"its instruction sets allow {factor:.0f} times that in lower precision."
+                f"in bfloat16 it was measured to be {factor:.1f} times as fast."
             )
             evidence = (*finding.evidence, Evidence(text=text))
             finding = finding.model_copy(update={"expected_gain": gain, "evidence": evidence})
@@ -154,7 +150,7 @@ def with_measured_gains(findings: tuple[Finding, ...], trial: Trial) -> tuple[Fi
         known = by_kind.get(remedy.kind)
         if known is not None and (known.measured_gain is None or gain.median > known.measured_gain.median):
             by_kind[remedy.kind] = _confirm(known, remedy, gain)
-        elif known is None and gain.low > MIN_GAIN:
+        elif known is None and gain.low > MIN_GAIN and remedy.kind != "dominant_operator":
             by_kind[remedy.kind] = _conclude_from_trial(remedy, gain)
     if len(by_kind) > 1:
         by_kind.pop("nothing_to_mend", None)

@@ -1,6 +1,6 @@
 """Remedies for a network's inference that can be tried here, each alone, in a fresh process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from gantune.records.profile import FindingKind
 AS_IS = "as_is"
 # A gain whose lower end does not exceed this is no reason to change anything.
 MIN_GAIN = 1.05
+_BFLOAT16_UNITS = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,17 @@ class Trial:
         return self.comparison.speedups.get(remedy.name, {}).get(AS_IS)
 
 
-def list_remedies(path: Path, *, threads: int, num_cores: int) -> tuple[Remedy, ...]:
-    """List what can be tried on a checkpoint: allocator, operations, layout, threads."""
+def list_remedies(
+    path: Path, *, threads: int, num_cores: int, instruction_sets: Sequence[str] = ()
+) -> tuple[Remedy, ...]:
+    """List what can be tried on a checkpoint: allocator, operations, layout, bfloat16, threads."""
 
     def subject(name: str, *, count: int = threads, environment: Mapping[str, str] | None = None) -> Subject:
         source = CheckpointSource(
             path=path,
             implementation="auto" if name == "operations" else "reference",
-            is_channels_last=name == "layout",
+            is_channels_last=name in ("layout", "bfloat16"),
+            is_autocast=name == "bfloat16",
         )
         return Subject(name=name, source=source, threads=count, environment=dict(environment or {}))
 
@@ -59,6 +63,9 @@ def list_remedies(path: Path, *, threads: int, num_cores: int) -> tuple[Remedy, 
     found.append(Remedy("operations", "reference_ops", subject("operations"), advice))
     advice = "network.to(memory_format=torch.channels_last), and the inputs alike."
     found.append(Remedy("layout", "memory_layout", subject("layout"), advice))
+    if _BFLOAT16_UNITS & set(instruction_sets):
+        advice = 'torch.autocast("cpu", dtype=torch.bfloat16) around a channels-last network.'
+        found.append(Remedy("bfloat16", "dominant_operator", subject("bfloat16"), advice))
     for count in sorted({1, num_cores} - {threads}):
         name = f"{count} threads" if count > 1 else "1 thread"
         advice = f"torch.set_num_threads({count}), or OMP_NUM_THREADS={count}."
@@ -67,10 +74,17 @@ def list_remedies(path: Path, *, threads: int, num_cores: int) -> tuple[Remedy, 
 
 
 def try_remedies(
-    path: Path, *, threads: int, num_cores: int, options: ComparisonOptions, is_tried: bool = True
+    path: Path,
+    *,
+    threads: int,
+    num_cores: int,
+    options: ComparisonOptions,
+    instruction_sets: Sequence[str] = (),
+    is_tried: bool = True,
 ) -> Trial:
     """Measure the network as it is, and with each remedy alone, in interleaved rounds."""
-    remedies = list_remedies(path, threads=threads, num_cores=num_cores) if is_tried else ()
+    listed = list_remedies(path, threads=threads, num_cores=num_cores, instruction_sets=instruction_sets)
+    remedies = listed if is_tried else ()
     as_is = Subject(name=AS_IS, source=CheckpointSource(path=path), threads=threads)
     comparison = compare_subjects([as_is, *(remedy.subject for remedy in remedies)], options)
     return Trial(comparison, remedies)

@@ -37,6 +37,13 @@ is_layout_change = _matches(
 is_host_layout_change = _matches(
     r"^aten::(contiguous|clone|to_dense|mkldnn_reorder\w*|copy_)$|^Transpose$|reorder"
 )
+# Operators, and nodes of a backward pass, that only pass a tensor on, copied, converted or seen otherwise; a
+# node without a number is of the script's own function.
+is_passing_on = _matches(
+    r"^aten::(contiguous|clone|to|_to_copy|copy_|to_dense|mkldnn_reorder\w*|reshape|permute|transpose|flatten|view)$|"
+    r"^Transpose$|reorder|^(autograd::engine::evaluate_function: )?(torch::autograd::)?"
+    r"((Clone|ToCopy|Copy\w*|Permute|Transpose|T|View|UnsafeView|Reshape\w*)Backward\d*|\w*Backward)$"
+)
 is_double_kernel = _matches(r"<double|, double|double[,>)]|_f64|dgemm|_fp64")
 is_reduced_precision_kernel = _matches(r"half|bf16|bfloat16|fp16|f16|s16816|h1688|h884|e4m3|e5m2")
 is_accelerator_trace = _matches(

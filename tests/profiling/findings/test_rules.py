@@ -219,6 +219,26 @@ def test_a_metric_in_every_step_is_evaluation_and_one_now_and_then_is_not(tmp_pa
     assert "evaluation" not in {one.kind for one in diagnose(scene_of(tmp_path, rare))}
 
 
+@pytest.mark.parametrize(
+    ("around", "is_named"),
+    [
+        ("aten::to", True),
+        ("autograd::engine::evaluate_function: CloneBackward0", True),
+        ("autograd::engine::evaluate_function: OwnLayoutBackward", True),
+        ("aten::convolution_backward", False),
+        ("aten::upsample_nearest2d", False),
+    ],
+)
+def test_only_copies_that_the_script_asks_for_are_its_layout(
+    tmp_path: Path, around: str, is_named: bool
+) -> None:
+    events = steps(1, 1000)
+    events += [event("cpu_op", around, 100, 300), event("cpu_op", "aten::clone", 101, 298)]
+    events += [event("cpu_op", "aten::copy_", 102, 290), event("cpu_op", "aten::conv2d", 400, 600)]
+    kinds = {finding.kind for finding in diagnose(scene_of(tmp_path, events))}
+    assert ("memory_layout" in kinds) is is_named
+
+
 def counted(scene: Scene, counters: ProcessCounters) -> tuple[Finding, ...]:
     return diagnose(Scene(Observation(scene.seen.trace, counters)))
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from gantune.profiling.findings.conclusion import MIN_SHARE, conclude, percent, top_names
-from gantune.profiling.intervals import Intervals
+from gantune.profiling.nesting import nearest_ancestor
 from gantune.profiling.scene import Scene
-from gantune.profiling.trace.events import Kind
-from gantune.profiling.vocabulary import is_host_layout_change, is_layout_change
+from gantune.profiling.trace.events import Kind, Mask
+from gantune.profiling.vocabulary import is_host_layout_change, is_layout_change, is_passing_on
 from gantune.records.profile import Evidence, Finding
 
 # Copies of inputs, gradients and averages are part of every training step.
@@ -47,13 +47,12 @@ def _on_host(scene: Scene) -> Finding | None:
     if scene.is_device_missing:
         return None
     seen, rows = scene.seen, scene.host.operator_rows
-    changing = seen.named(is_host_layout_change)[rows]
+    changing = seen.named(is_host_layout_change)[rows] & ~_is_inside(scene)[rows]
     share = float(scene.host.operator_self_us[changing].sum()) / seen.window_us
     if share < MIN_HOST_SHARE:
         return None
     mask = np.zeros(seen.trace.num_events, dtype=bool)
     mask[rows[changing]] = True
-    assert isinstance(seen.window, Intervals)
     return conclude(
         "memory_layout",
         share,
@@ -68,3 +67,13 @@ def _on_host(scene: Scene) -> Finding | None:
         confidence="medium",
         remedy=_REMEDY,
     )
+
+
+def _is_inside(scene: Scene) -> Mask:
+    """Mark what runs inside of an operator that computes: there the library chose to copy, not the script."""
+    seen = scene.seen
+    computing = seen.trace.of_kind(Kind.OPERATOR) & ~seen.named(is_passing_on)
+    around = nearest_ancestor(seen.host_rows, seen.host_parents, computing)
+    is_inside = np.zeros(seen.trace.num_events, dtype=bool)
+    is_inside[seen.host_rows] = around >= 0
+    return is_inside

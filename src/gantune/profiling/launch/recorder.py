@@ -41,7 +41,8 @@ Stage = Literal["warm-up", "plain", "sampled", "captured", "done"]
 _ORDER: tuple[Stage, ...] = ("warm-up", "plain", "sampled", "captured")
 _MAX_STEPS = 64
 # There is one recording in a process: a range that was open when one ended would, in a second, be written to
-# where the first one's memory was. So it is bounded while it goes on, by time and by the memory it takes.
+# where the first one's memory was. So it is bounded while it goes on, by time and by the memory it takes: the
+# file it passes through is smaller than that, and the trace that is kept has at most its longest events.
 _CAPTURE_LIMITS_S = (2.5, 30.0)
 _MAX_GROWTH_BYTES = 250_000_000
 # Long enough to see what happens every 16th step, where steps are short.
