@@ -12,6 +12,8 @@ _SMALL_US = 30.0
 # Healthy steps spend this much on optimizers, averages and small operators.
 MIN_SHARE = 0.25
 _MAX_BATCH = 8
+# A loop repeats one operator; a network's small operators are of many kinds.
+_LOOP_PART = 0.1
 
 
 def find(scene: Scene) -> Finding | None:
@@ -29,7 +31,8 @@ def find(scene: Scene) -> Finding | None:
     work = weigh_small_work(seen, rows[is_outside], own[is_outside], limit_us=_SMALL_US)
     small_share, updating_share = work.cost_us / seen.window_us, seen.share(updating)
     share = min(1.0, small_share + updating_share)
-    if share < MIN_SHARE or work.most_repeats >= LOOP_REPEATS:
+    is_loop = work.most_repeats >= max(LOOP_REPEATS, _LOOP_PART * work.num_a_step)
+    if share < MIN_SHARE or is_loop:
         return None
     return conclude(
         "batch_size",
