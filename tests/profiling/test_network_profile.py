@@ -16,6 +16,7 @@ from gantune.profiling.network_profile import (
     NetworkProfileOptions,
     bound_by_roofline,
     warn_of_fallbacks,
+    with_batch_gain,
     with_measured_gains,
 )
 from gantune.profiling.remedies import Remedy, Trial, list_remedies
@@ -139,6 +140,14 @@ def test_the_gain_of_dense_operators_is_bounded_by_the_roofline() -> None:
     # 0.9 of the time could shrink to 0.8 of itself, or with four times the speed to a fifth.
     assert plain.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.8))
     assert reduced.expected_gain.high == pytest.approx(1 / (0.1 + 0.9 * 0.2))
+
+
+def test_what_a_larger_batch_gained_is_said_of_the_small_one() -> None:
+    gain = Interval(median=2.5, low=2.4, high=2.6)
+    small, other = with_batch_gain((finding("batch_size", 0.7), finding("allocator", 0.2)), gain)
+    assert (small.measured_gain, other.measured_gain) == (gain, None)
+    assert "8 times the batch: 2.50×" in small.evidence[-1].text
+    assert with_batch_gain((other,), None) == (other,)
 
 
 def test_remedies_change_one_thing_each() -> None:

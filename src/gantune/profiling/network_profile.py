@@ -16,10 +16,11 @@ from gantune.networks.contract import Network, sample_tensors
 from gantune.ops import use_implementation
 from gantune.profiling.capture import capture_calls
 from gantune.profiling.findings import rank
+from gantune.profiling.findings.batch_size import GROWTH
 from gantune.profiling.findings.conclusion import conclude, percent
 from gantune.profiling.layer_profile import profile_layers
 from gantune.profiling.observation import ProcessCounters
-from gantune.profiling.remedies import AS_IS, MIN_GAIN, Remedy, Trial, try_remedies
+from gantune.profiling.remedies import AS_IS, MIN_GAIN, Remedy, Trial, try_larger_batch, try_remedies
 from gantune.profiling.scene import Scene, see
 from gantune.profiling.summary import summarize
 from gantune.records.candidate import Interval, Measurement
@@ -58,18 +59,13 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
     inputs = sample_tensors(
         cast(Network, network).inputs, options.batch_size, options.seed, image_size=options.image_size
     )
+    compared = _compare_as(options)
     trial = try_remedies(
         path,
         threads=threads,
         num_cores=machine.num_cores,
         instruction_sets=machine.instruction_sets,
-        options=ComparisonOptions(
-            batch_size=options.batch_size,
-            seed=options.seed,
-            image_size=options.image_size,
-            num_rounds=options.num_rounds,
-            baselines=(AS_IS,),
-        ),
+        options=compared,
         is_tried=options.is_tried,
     )
     measured = _measured(trial)
@@ -87,6 +83,10 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
     )
     scene = see(trace, counters)
     found = summarize(scene, source=path.name, command=command)
+    findings = with_measured_gains(bound_by_roofline(found.findings, layers, roofline), trial)
+    if options.is_tried and any(finding.kind == "batch_size" for finding in findings):
+        gain = try_larger_batch(path, threads=threads, options=compared, growth=GROWTH)
+        findings = with_batch_gain(findings, gain)
     profiled_ms = found.window_ms / max(found.num_steps, 1)
     profile = found.model_copy(
         update={
@@ -95,7 +95,7 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
             "machine": machine,
             "layers": layers,
             "roofline": roofline,
-            "findings": with_measured_gains(bound_by_roofline(found.findings, layers, roofline), trial),
+            "findings": findings,
             "calls": CallTimes(
                 load_ms=measured.load_ms,
                 first_ms=measured.first_call_ms,
@@ -107,6 +107,16 @@ def profile_network(path: Path, options: NetworkProfileOptions, *, command: str)
         }
     )
     return profile, scene
+
+
+def _compare_as(options: NetworkProfileOptions) -> ComparisonOptions:
+    return ComparisonOptions(
+        batch_size=options.batch_size,
+        seed=options.seed,
+        image_size=options.image_size,
+        num_rounds=options.num_rounds,
+        baselines=(AS_IS,),
+    )
 
 
 def bound_by_roofline(
@@ -155,6 +165,19 @@ def with_measured_gains(findings: tuple[Finding, ...], trial: Trial) -> tuple[Fi
     if len(by_kind) > 1:
         by_kind.pop("nothing_to_mend", None)
     return rank(list(by_kind.values()))
+
+
+def with_batch_gain(findings: tuple[Finding, ...], gain: Interval | None) -> tuple[Finding, ...]:
+    """Put what a larger batch gained into the finding that asks for one."""
+    if gain is None:
+        return findings
+    evidence = Evidence(text=f"Tried here with {GROWTH} times the batch: {_say(gain)} an image.")
+    return tuple(
+        one.model_copy(update={"measured_gain": gain, "evidence": (*one.evidence, evidence)})
+        if one.kind == "batch_size"
+        else one
+        for one in findings
+    )
 
 
 def _confirm(finding: Finding, remedy: Remedy, gain: Interval) -> Finding:

@@ -1,11 +1,12 @@
 """Remedies for a network's inference that can be tried here, each alone, in a fresh process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gantune.machine import TUNED_ALLOCATOR, is_glibc
 from gantune.measuring import CheckpointSource, ComparisonOptions, Subject, compare_subjects
+from gantune.measuring.bootstrap import bootstrap_median
 from gantune.records.candidate import Interval
 from gantune.records.measurement import Comparison
 from gantune.records.profile import FindingKind
@@ -71,6 +72,20 @@ def list_remedies(
         advice = f"torch.set_num_threads({count}), or OMP_NUM_THREADS={count}."
         found.append(Remedy(name, "threads", subject(name, count=count), advice))
     return tuple(found)
+
+
+def try_larger_batch(
+    path: Path, *, threads: int, options: ComparisonOptions, growth: int, num_pairs: int = 5
+) -> Interval | None:
+    """Give how many times as many images a second `growth` times the batch makes; None where it fails."""
+    batches = (options.batch_size, growth * options.batch_size) * num_pairs
+    as_is = Subject(name=AS_IS, source=CheckpointSource(path=path), threads=threads)
+    told = replace(options, num_rounds=1, throughput_batch_sizes=batches, num_throughput_calls=5)
+    measured = compare_subjects([as_is], told).result(AS_IS).measured
+    if measured is None or len(measured.throughput) < len(batches):
+        return None
+    speeds = [one.images_s for one in measured.throughput]
+    return bootstrap_median([b / a for a, b in zip(speeds[::2], speeds[1::2], strict=True)])
 
 
 def try_remedies(
