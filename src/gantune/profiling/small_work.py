@@ -29,15 +29,15 @@ class SmallWork:
 def weigh_small_work(seen: Observation, rows: Integers, own_us: Floats, *, limit_us: float) -> SmallWork:
     """Weigh the operators among `rows` whose own work is below the limit, with the pauses that follow them.
 
-    `most_repeats` counts a step's calls of the operator, by name and shapes, that is repeated most outside of
-    backward passes.
+    `most_repeats` counts a step's calls of the operator, by name and shapes, that the script itself repeats
+    most: backward passes, and what operators call inside, are no loop of the script's.
     """
     trace = seen.trace
     is_small = own_us < limit_us
     small = rows[is_small]
     num_steps = max(len(seen.steps), 1)
     cost_us = float(own_us[is_small].sum()) + _pauses(seen, rows, is_small)
-    ahead = small[(trace.types[small] & BACKWARD) == 0]
+    ahead = small[((trace.types[small] & BACKWARD) == 0) & ~_is_nested(seen)[small]]
     key = trace.name[ahead].astype(np.int64) * (len(trace.shapes) + 2) + trace.shape[ahead] + 1
     numbers, counts = np.unique(key, return_counts=True)
     repeats, name = 0.0, ""
@@ -46,6 +46,16 @@ def weigh_small_work(seen: Observation, rows: Integers, own_us: Floats, *, limit
         repeats = float(counts[best]) / num_steps
         name = trace.names[int(numbers[best] // (len(trace.shapes) + 2))]
     return SmallWork(small, cost_us, len(rows) / num_steps, repeats, name)
+
+
+def _is_nested(seen: Observation) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    """Mark the host's events that another operator contains."""
+    rows, parents = seen.host_rows, seen.host_parents
+    operator = np.full(seen.trace.num_events, -1, dtype=np.int64)
+    operator[rows] = seen.operator_of
+    is_nested = np.zeros(seen.trace.num_events, dtype=bool)
+    is_nested[rows] = (parents >= 0) & (operator[np.maximum(parents, 0)] >= 0)
+    return is_nested
 
 
 def find_taking_apart(seen: Observation, rows: Integers) -> Integers:

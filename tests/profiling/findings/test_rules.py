@@ -170,6 +170,17 @@ def test_a_small_batch_is_named_before_its_many_small_operators(tmp_path: Path) 
     assert counted(scene, ProcessCounters(batch_size=64))[0].kind == "launch_bound"
 
 
+@pytest.mark.parametrize("is_nested", [True, False])
+def test_what_operators_call_inside_is_no_loop_of_the_script(tmp_path: Path, is_nested: bool) -> None:
+    # Half of the operators are one, called 1000 times: inside of the others, or by the script after them.
+    events = steps(1, 15_000)
+    for i in range(1000):
+        events.append(event("cpu_op", f"aten::op{i}", 15 * i, 14 if is_nested else 7))
+        events.append(event("cpu_op", "aten::empty", 15 * i + (3 if is_nested else 7.5), 7))
+    found = counted(scene_of(tmp_path, events), ProcessCounters(batch_size=1))
+    assert ("batch_size" in {one.kind for one in found}) is is_nested
+
+
 def test_time_between_operators_is_python_and_names_the_line(tmp_path: Path) -> None:
     events = steps(1, 10_000) + [event("cpu_op", f"aten::op{i}", 1000 * i, 300) for i in range(10)]
     events += [
