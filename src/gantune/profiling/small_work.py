@@ -12,6 +12,7 @@ from gantune.profiling.trace.events import BACKWARD, Floats, Integers
 DISPATCH_US = 20.0
 # A step takes tensors apart some times; a loop over channels or samples does it this often.
 LOOP_REPEATS = 200
+_READING = ("aten::item", "aten::is_nonzero", "aten::_local_scalar_dense")
 _TAKING_APART = re.compile(r"^aten::(select|slice|index|narrow|unbind|split|index_put_|masked_select)$")
 
 
@@ -59,10 +60,17 @@ def _is_nested(seen: Observation) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def find_taking_apart(seen: Observation, rows: Integers) -> Integers:
-    """Give the operators among `rows` that take a part out of a tensor, backward passes left out."""
+    """Give the operators among `rows` that take a part out of a tensor to work on it.
+
+    Backward passes are left out, and values that are only read: those are `synchronization`.
+    """
+    trace = seen.trace
     taking = rows[seen.named(lambda name: bool(_TAKING_APART.match(name)))[rows]]
-    ahead: Integers = taking[(seen.trace.types[taking] & BACKWARD) == 0]
-    return ahead
+    ahead = taking[(trace.types[taking] & BACKWARD) == 0]
+    following = np.minimum(np.searchsorted(trace.start_us[rows], trace.end_of(ahead)), len(rows) - 1)
+    is_read = seen.named(lambda name: name in _READING)[rows[following]]
+    worked_on: Integers = ahead[~is_read]
+    return worked_on
 
 
 def is_taken_apart(seen: Observation, rows: Integers) -> bool:

@@ -170,6 +170,16 @@ def test_a_small_batch_is_named_before_its_many_small_operators(tmp_path: Path) 
     assert counted(scene, ProcessCounters(batch_size=64))[0].kind == "launch_bound"
 
 
+@pytest.mark.parametrize(("then", "is_loop"), [("aten::mul", True), ("aten::item", False)])
+def test_a_value_that_is_read_is_no_part_that_is_worked_on(tmp_path: Path, then: str, is_loop: bool) -> None:
+    events = steps(1, 30_000)
+    for i in range(300):
+        events += [event("cpu_op", "aten::select", 100 * i, 4), event("cpu_op", then, 100 * i + 5, 2)]
+        events.append(event("cpu_op", "aten::conv2d", 100 * i + 8, 90))
+    found = {one.kind for one in diagnose(scene_of(tmp_path, events))}
+    assert ("python_overhead" in found) is is_loop
+
+
 @pytest.mark.parametrize("is_nested", [True, False])
 def test_what_operators_call_inside_is_no_loop_of_the_script(tmp_path: Path, is_nested: bool) -> None:
     # Half of the operators are one, called 1000 times: inside of the others, or by the script after them.
