@@ -59,3 +59,16 @@ def test_a_folded_view_does_not_keep_the_whole() -> None:
     fold_constants(module)
     (kept,) = module.buffers()
     assert kept.untyped_storage().nbytes() == 32
+
+
+def test_slices_of_everything_are_passed_over_and_others_are_not() -> None:
+    owner, graph, _ = build()
+    x = graph.placeholder("x")
+    whole = graph.call_function(aten.slice.Tensor, (x, 0, 0, 2**63 - 1))
+    part = graph.call_function(aten.slice.Tensor, (whole, 1, 1, 2**63 - 1))
+    graph.output(graph.call_function(aten.slice.Tensor, (part, 1, 0, 2)))
+    module = fx.GraphModule(owner, graph)
+    fold_constants(module)
+    assert count_operations(module) == 2
+    x = torch.arange(12.0).reshape(3, 4)
+    assert torch.equal(module(x), x[:, 1:3])

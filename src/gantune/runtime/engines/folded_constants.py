@@ -16,6 +16,11 @@ def fold_constants(module: fx.GraphModule) -> None:
     """
     folded = 0
     for node in list(module.graph.nodes):
+        if _is_whole_slice(node):
+            node.replace_all_uses_with(node.args[0])
+            module.graph.erase_node(node)
+            folded += 1
+            continue
         if not _is_constant(node, module):
             continue
         result = _run(node, module)
@@ -37,6 +42,15 @@ def fold_constants(module: fx.GraphModule) -> None:
             _drop_if_unused(source, module)
     if folded:
         module.recompile()
+
+
+def _is_whole_slice(node: fx.Node) -> bool:
+    """Recognize x[:], which tracing leaves behind where a dimension is passed over."""
+    if node.target is not torch.ops.aten.slice.Tensor or node.kwargs or len(node.args) != 4:
+        return False
+    # A tensor that is changed through its slice stays as it is.
+    is_read_only = not any(_changes_in_place(user) for user in node.users)
+    return is_read_only and node.args[2] in (0, None) and node.args[3] in (None, 2**63 - 1)
 
 
 def _is_constant(node: fx.Node, module: fx.GraphModule) -> bool:

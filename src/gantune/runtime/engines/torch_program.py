@@ -13,6 +13,7 @@ from gantune.records.artifact import Artifact
 from gantune.runtime.engines.device_program import DeviceProgram, find_cuda
 from gantune.runtime.engines.folded_constants import fold_constants
 from gantune.runtime.engines.joined_layers import join_layers
+from gantune.runtime.engines.native_products import use_native_products
 from gantune.runtime.engines.packed_weights import pack_weights
 from gantune.runtime.engines.program_file import open_program
 from gantune.runtime.engines.session import Session, summarize_precisions
@@ -64,6 +65,7 @@ def specialize(module: fx.GraphModule, *, has_native_layers: bool = True) -> Non
     """Compute what is constant and bring the native layers into this processor's form, in place."""
     fold_constants(module)
     if has_native_layers:
+        use_native_products(module)
         pack_weights(module)
         join_layers(module)
 
