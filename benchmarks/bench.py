@@ -45,19 +45,23 @@ PLAIN = (("onnxruntime", "fp32"), ("openvino", "fp32"), ("openvino", "bf16"))
 
 @dataclass(frozen=True)
 class Bars:
-    """What a network has to reach, as multiples; `db` is the image error allowed to the fast form."""
+    """What a network has to reach, as multiples; `db` is the image error allowed to the fast form.
+
+    `memory` is the most that its peak may be of the tuned original's.
+    """
 
     exact: float | None = None
     fast: float | None = None
     db: float = 40.0
     as_is: float | None = None
+    memory: float | None = None
     beats_plain: bool = False
 
 
 BARS = {
     "stylegan2-256": Bars(exact=1.6, fast=3.2, db=45, beats_plain=True),
-    "stylegan2-1024": Bars(exact=1.5, fast=3.0, db=44, as_is=8, beats_plain=True),
-    "stylegan3-t-256": Bars(exact=2.6, fast=3.3, db=50, as_is=12, beats_plain=True),
+    "stylegan2-1024": Bars(exact=1.5, fast=3.0, db=44, as_is=8, memory=0.57, beats_plain=True),
+    "stylegan3-t-256": Bars(exact=2.6, fast=3.3, db=50, as_is=12, memory=0.5, beats_plain=True),
     "srvgg-x4": Bars(fast=2.0, db=40),
 }
 
@@ -110,6 +114,7 @@ def measure_network(name: str, *, rounds: int) -> list[Figure]:
         fast = best_entry(comparison, [e for e in entries if e.error_db(name) >= BARS[name].db])
         exact = best_entry(comparison, [entry for entry in entries if entry.quality.is_exact])
         rows = speed_rows(name, comparison, exact, fast)
+        rows += memory_rows(name, comparison, fast)
         rows += plain_rows(name, comparison, exact, [e for e in entries if e.error_db(name) >= BARS[name].db])
         rows += throughput_rows(name, baselines[1], fast, size=size)
     return rows
@@ -199,6 +204,26 @@ def speed_rows(name: str, comparison: Comparison, exact: Entry | None, fast: Ent
         how = f"{entry.planned.name}, {entry.error_db(name):.1f} dB, {comparison.num_rounds} rounds"
         rows.append(speed_figure(words, speedup, bar, how))
     return rows
+
+
+def memory_rows(name: str, comparison: Comparison, fast: Entry | None) -> list[Figure]:
+    """Write the fast form's peak of resident memory against the tuned original's."""
+    peaks = {
+        result.name: result.measured.peak_bytes / 2**20
+        for result in comparison.results
+        if result.measured is not None
+    }
+    if fast is None or not {fast.subject.name, "tuned"} <= set(peaks):
+        return []
+    own, tuned, bar = peaks[fast.subject.name], peaks["tuned"], BARS[name].memory
+    how = f"{fast.planned.name}: {own:.0f} MiB; tuned: {tuned:.0f} MiB; as is: {peaks['as_is']:.0f} MiB"
+    return [
+        Figure(
+            name=f"{name} at ≥ {BARS[name].db:g} dB, peak memory of the tuned original's",
+            value=own / tuned, unit="×", bar=None if bar is None else f"≤ {bar:g}×",
+            met=None if bar is None else own / tuned <= bar, how=how,
+        )
+    ]  # fmt: skip
 
 
 def plain_rows(name: str, comparison: Comparison, exact: Entry | None, inside: list[Entry]) -> list[Figure]:

@@ -6,16 +6,18 @@ from pathlib import Path
 
 from gantune.machine import describe_machine
 from gantune.records.figures import Figure, FigureTable
+from gantune.records.machine import Machine
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+_PATHS = ("PYTHONPATH", "GANTUNE_CACHE")
 
 
 def publish(target: str, rows: list[Figure], *, folder: Path = RESULTS) -> int:
     """Write the table to `folder` and return the exit status: 1 when a row misses its bar."""
     table = FigureTable(
         target=target,
-        machine=describe_machine(),
+        machine=_describe_machine(),
         commit=read_commit(),
         date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         rows=tuple(rows),
@@ -27,6 +29,13 @@ def publish(target: str, rows: list[Figure], *, folder: Path = RESULTS) -> int:
     for name in missed:
         print(f"MISSED: {name}")
     return 1 if missed else 0
+
+
+def _describe_machine() -> Machine:
+    """Describe the machine without the variables that only say where files lie on it."""
+    machine = describe_machine()
+    told = {name: value for name, value in machine.environment.items() if name not in _PATHS}
+    return machine.model_copy(update={"environment": told})
 
 
 def read_commit() -> str:

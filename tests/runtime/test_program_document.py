@@ -38,6 +38,7 @@ REFUSED: tuple[dict[str, Any], ...] = (
     {"target": "torch.ops.aten.from_file.default", "argument": "filename", "arg": {"as_strings": ["x"]}},
     {"argument": "a=print(), b"},
     {"argument": "a\nb"},
+    {"argument": "class"},
 )
 
 

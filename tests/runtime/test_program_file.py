@@ -138,6 +138,12 @@ def plant_file_reader(members: Members, canary: Path) -> None:
     change_document(members, call)
 
 
+def plant_file_name_as_a_number(members: Members, canary: Path) -> None:
+    plant_file_reader(members, canary)
+    text = members[MODEL].decode()
+    members[MODEL] = text.replace('{"as_string": ', '{"as_int": ').encode()
+
+
 def plant_argument_name(members: Members, canary: Path) -> None:
     def name_it(document: Json) -> None:
         given = document["graph_module"]["graph"]["nodes"][0]["inputs"][0]
@@ -215,6 +221,22 @@ def test_an_honest_program_holds_no_pickle_and_runs(honest: Path) -> None:
     assert torch.equal(open_program(honest)(z), (3 * z).reshape(3, 2, 2))
 
 
+def test_a_text_where_a_number_belongs_names_no_file(honest: Path, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    members = read_members(honest)
+    plant_file_name_as_a_number(members, canary)
+    with pytest.raises(CheckpointError, match="where int belongs"):
+        open_program(write_members(members, tmp_path / "hostile.pt2"))(torch.zeros(2, 4))
+    assert not canary.exists()
+
+
+def test_another_version_of_the_format_is_refused(honest: Path, tmp_path: Path) -> None:
+    members = read_members(honest)
+    change_document(members, lambda found: found["schema_version"].update(major=9))
+    with pytest.raises(CheckpointError, match="version 9 of its format, not 8"):
+        open_program(write_members(members, tmp_path / "newer.pt2"))
+
+
 def test_a_changed_weight_is_noticed(honest: Path) -> None:
     data = bytearray(honest.read_bytes())
     place = data.index(torch.full((4,), 3.0).numpy().tobytes())
@@ -227,6 +249,6 @@ def test_a_changed_weight_is_noticed(honest: Path) -> None:
 @pytest.mark.parametrize("length", [0, 100, 3000])
 def test_a_truncated_program_is_refused_in_one_line(honest: Path, length: int) -> None:
     honest.write_bytes(honest.read_bytes()[:length])
-    with pytest.raises(CheckpointError, match=r"torch refuses .*honest\.pt2") as caught:
+    with pytest.raises(CheckpointError, match=r"honest\.pt2 cannot be read as a program") as caught:
         open_program(honest)
     assert "\n" not in str(caught.value)

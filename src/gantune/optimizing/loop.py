@@ -146,7 +146,8 @@ class _Run:
             threads=bench.plan.threads,
             goal=bench.plan.goal,
             budget=read_budget(bench.plan),
-            known=bench.plan.candidates,
+            # A change may give what was skipped as a candidate of its own.
+            known=tuple(one for one in bench.plan.candidates if not one.is_skipped),
         )
         bench.add_planned(found.tried)
         search = Search(

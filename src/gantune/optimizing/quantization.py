@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torch import nn
 
-from gantune.errors import QualityError, StorageError
+from gantune.errors import QualityError, StorageError, UnavailableError
 from gantune.machine import describe_machine
 from gantune.machine.whole_files import write_text
 from gantune.measuring import (
@@ -183,7 +183,11 @@ def _time_bits(prepared: Prepared, run: QuantizationRun, bits: Mapping[str, Laye
             seed=run.seed, image_size=run.image_size, num_rounds=_LATENCY_ROUNDS, baselines=()
         )
         results = compare_subjects(subjects, options).results
-        return min(result.measured.latency_ms.p50 for result in results if result.measured is not None)
+    times = [result.measured.latency_ms.p50 for result in results if result.measured is not None]
+    if not times:
+        reasons = "; ".join(result.reason for result in results)
+        raise UnavailableError(f"No form of the integers could be timed, so no latency is known: {reasons}")
+    return min(times)
 
 
 def refuse_taken(out: Path) -> None:

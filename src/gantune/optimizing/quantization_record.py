@@ -51,6 +51,7 @@ def assemble_quantization(findings: Findings) -> QuantizationReport:
     verdict, run, calibration = findings.verdict, findings.run, findings.prepared.calibration
     integers = [built for built in findings.built if built.executed is not None]
     shown = next((built for built in integers if built.name == verdict.kept), integers[-1])
+    sentences = (verdict.sentence, selection.note, _note(findings), _latency_note(findings))
     return QuantizationReport(
         gantune_version=version("gantune"),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -66,7 +67,7 @@ def assemble_quantization(findings: Findings) -> QuantizationReport:
         best_float=verdict.best_float,
         kept=verdict.kept,
         is_int8_kept=verdict.is_int8_kept,
-        verdict=" ".join(part for part in (verdict.sentence, selection.note, _note(findings)) if part),
+        verdict=" ".join(part for part in sentences if part),
         finetuning=findings.finetuning,
     )
 
@@ -82,6 +83,17 @@ def _note(findings: Findings) -> str:
         f"Fine-tuning took the image error of held-out latents from {_write_db(record.before_db)} to "
         f"{_write_db(record.after_db)} in {record.num_steps:,} steps."
     )
+
+
+def _latency_note(findings: Findings) -> str:
+    """Say in one sentence whether what is kept stays within the latency that was asked for."""
+    budget_ms = findings.run.max_latency_ms
+    measured = findings.comparison.result(findings.verdict.kept).measured
+    if budget_ms is None or measured is None:
+        return ""
+    took_ms = measured.latency_ms.p50
+    word = "within" if took_ms <= budget_ms else "ABOVE"
+    return f"It takes {took_ms:.1f} ms, {word} the {budget_ms:g} ms that were asked for."
 
 
 def _write_db(error_db: float | None) -> str:

@@ -18,10 +18,15 @@ _TAKING_APART = re.compile(r"^aten::(select|slice|index|narrow|unbind|split|inde
 
 @dataclass(frozen=True)
 class SmallWork:
-    """The operators with less than a limit of own work, and what they cost."""
+    """The operators with less than a limit of own work, and what they cost.
+
+    `fixed_us` is the part that would be the same with less or more to work on: for each call the least that
+    any call of this operator takes, and the pauses.
+    """
 
     rows: Integers
     cost_us: float
+    fixed_us: float
     num_a_step: float
     most_repeats: float
     repeated: str
@@ -37,7 +42,11 @@ def weigh_small_work(seen: Observation, rows: Integers, own_us: Floats, *, limit
     is_small = own_us < limit_us
     small = rows[is_small]
     num_steps = max(len(seen.steps), 1)
-    cost_us = float(own_us[is_small].sum()) + _pauses(seen, rows, is_small)
+    pauses_us = _pauses(seen, rows, is_small)
+    cost_us = float(own_us[is_small].sum()) + pauses_us
+    least = np.full(len(trace.names), np.inf)
+    np.minimum.at(least, trace.name[small], own_us[is_small])
+    fixed_us = float(least[trace.name[small]].sum()) + pauses_us
     ahead = small[((trace.types[small] & BACKWARD) == 0) & ~_is_nested(seen)[small]]
     key = trace.name[ahead].astype(np.int64) * (len(trace.shapes) + 2) + trace.shape[ahead] + 1
     numbers, counts = np.unique(key, return_counts=True)
@@ -46,7 +55,7 @@ def weigh_small_work(seen: Observation, rows: Integers, own_us: Floats, *, limit
         best = int(np.argmax(counts))
         repeats = float(counts[best]) / num_steps
         name = trace.names[int(numbers[best] // (len(trace.shapes) + 2))]
-    return SmallWork(small, cost_us, len(rows) / num_steps, repeats, name)
+    return SmallWork(small, cost_us, fixed_us, len(rows) / num_steps, repeats, name)
 
 
 def _is_nested(seen: Observation) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

@@ -21,9 +21,11 @@ from gantune.ops.bias_act.native import KINDS
 from gantune.ops.modulated_conv2d.native import end_layer
 from gantune.ops.native.library import run_pointwise, use_instruction_set
 from gantune.ops.native.structures import PointwiseRequest
+from gantune.ops.styled_convolution import block, upsampling
 from gantune.ops.styled_convolution.native import pack_for
 
 _PAGE = mmap.PAGESIZE
+_PROT_NONE = 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _REGIONS: list[mmap.mmap] = []
 _EMPTY = torch.empty
@@ -39,10 +41,7 @@ def guard(shape: tuple[int, ...], dtype: torch.dtype, *, channels_last: bool) ->
     _REGIONS.append(region)
     address = ctypes.addressof(ctypes.c_char.from_buffer(region))
     for edge in (address, address + _PAGE + room):
-        if (
-            _LIBC.mprotect(ctypes.c_void_p(edge), _PAGE, mmap.PROT_NONE if hasattr(mmap, "PROT_NONE") else 0)
-            != 0
-        ):
+        if _LIBC.mprotect(ctypes.c_void_p(edge), _PAGE, _PROT_NONE) != 0:
             raise OSError(ctypes.get_errno(), "mprotect refused")
     offset = _PAGE + (room - num_bytes if AT_END else 0)
     flat = (
@@ -131,9 +130,9 @@ def call_layers(shape: tuple[int, ...], products: str) -> Iterator[Tensor]:
     first_ends = (packed_up, 4 * K, *ends_up, SMOOTH, None)
     second_ends = (normal(N, K), normal(N, C), normal(N, 1, 2 * H, 2 * W), normal(C), normal(C), None)
     rgb = (normal(N, 3, C), normal(3), None, normal(N, 3, 2 * H, 2 * W))
-    block = torch.ops.gantune.styled_block
-    yield block(x, *first_ends, second, C, *second_ends, products, None, None, None, None)
-    yield block(x, *first_ends, second, C, *second_ends, products, *rgb)
+    join = torch.ops.gantune.styled_block
+    yield join(x, *first_ends, second, C, *second_ends, products, None, None, None, None)
+    yield join(x, *first_ends, second, C, *second_ends, products, *rgb)
 
 
 def copy_guarded(tensor: Tensor) -> Tensor:
@@ -153,6 +152,8 @@ def main() -> None:
     torch.manual_seed(0)
     count = 0
     torch.empty, torch.empty_like = guarded_empty, guarded_like  # type: ignore[assignment]
+    # So low that every image of more than eight rows takes several bands.
+    block.BAND_BYTES = block.PROJECTED_BYTES = upsampling.BAND_BYTES = 1
     with use_instruction_set(sys.argv[1]):
         for shape in SHAPES:
             for dtype in (torch.float32, torch.bfloat16):

@@ -182,4 +182,9 @@ def test_direct_products_round_the_factors_alone(shape: tuple[int, ...], up: boo
     rounded = [tensor.bfloat16().float() for tensor in (x, weight)]
     expected = reference(rounded[0], rounded[1], steps)
     found = styled_convolution(x, weight, StyledOptions(**steps, products="bf16_direct"))  # type: ignore[arg-type]
-    torch.testing.assert_close(found.double(), expected, atol=0.05 if up else 1e-4, rtol=0)
+    if up:
+        # The phases are kept in bfloat16 as well: 8 bits of what three taps average twice.
+        error = (found - expected).square().mean() / expected.square().mean()
+        assert -10 * torch.log10(error) > 50
+    else:
+        torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)

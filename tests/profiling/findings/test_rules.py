@@ -170,6 +170,18 @@ def test_a_small_batch_is_named_before_its_many_small_operators(tmp_path: Path) 
     assert counted(scene, ProcessCounters(batch_size=64))[0].kind == "launch_bound"
 
 
+def test_a_larger_batch_gains_what_is_the_same_for_every_size_and_no_more(tmp_path: Path) -> None:
+    # 1000 calls of ten operators take 20 µs each, but for one call of each, which takes 5 µs; then 5 µs pass.
+    events = steps(1, 30_000)
+    for i in range(1000):
+        events.append(event("cpu_op", f"aten::op{i % 10}", 25 * i, 5 if i < 10 else 20))
+    found = counted(scene_of(tmp_path, events), ProcessCounters(batch_size=1))[0]
+    assert (found.kind, found.share) == ("batch_size", pytest.approx(25 / 30, abs=0.01))
+    assert found.expected_gain is not None
+    # 5 µs of work and 5 µs of dispatch a call, of which 7/8 go at 8 times the batch.
+    assert found.expected_gain.high == pytest.approx(1 / (1 - 10 / 30 * 7 / 8), rel=0.02)
+
+
 @pytest.mark.parametrize(("then", "is_loop"), [("aten::mul", True), ("aten::item", False)])
 def test_a_value_that_is_read_is_no_part_that_is_worked_on(tmp_path: Path, then: str, is_loop: bool) -> None:
     events = steps(1, 30_000)

@@ -36,6 +36,7 @@ def find(scene: Scene) -> Finding | None:
     is_loop = work.most_repeats >= max(LOOP_REPEATS, _LOOP_PART * work.num_a_step)
     if share < MIN_SHARE or is_loop:
         return None
+    fixed = min(1.0, work.fixed_us / seen.window_us + updating_share) / share
     return conclude(
         "batch_size",
         share,
@@ -50,5 +51,5 @@ def find(scene: Scene) -> Finding | None:
         confidence="medium",
         remedy="Take more samples a step, and scale the learning rate with them; accumulate nothing that "
         "fits at once.",
-        removable=1 - 1 / GROWTH,
+        removable=(1 - 1 / GROWTH) * min(1.0, fixed),
     )

@@ -26,8 +26,8 @@ def find(scene: Scene) -> Finding | None:
     within = seen.time_of(ranges)
     mask = seen.trace.of_kind(Kind.OPERATOR) & seen.in_window & within.covers(seen.trace.start_us)
     line = scene.host.line_of(mask)
-    [where] = top_names(seen.trace, ranges & seen.in_window, count=1)
-    entered = user_frame(where.removeprefix(f"{METRICS}: "))
+    longest = top_names(seen.trace, ranges & seen.in_window, count=1)
+    entered = user_frame(longest[0].removeprefix(f"{METRICS}: ")) if longest else ""
     whole = [Evidence(text=f"Most of it is entered at {entered}.", source_line=entered)] if entered else []
     return conclude(
         "evaluation",

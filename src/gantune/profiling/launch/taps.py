@@ -85,6 +85,7 @@ class Taps:
 
     def remove(self) -> None:
         """Take all hooks out."""
+        self._regions.clear()
         while self._undo:
             self._undo.pop()()
 
@@ -129,7 +130,7 @@ class Taps:
 
     def _wrap_region_start(self, original: Callable[..., object]) -> Callable[[object], object]:
         def __enter__(entered: object) -> object:  # noqa: N807
-            if threading.get_ident() == self._thread:
+            if threading.get_ident() == self._thread and _stops_gradients(entered):
                 self._regions.append(read_clock_ns())
             return original(entered)
 
@@ -137,10 +138,15 @@ class Taps:
 
     def _wrap_region_end(self, original: Callable[..., object]) -> Callable[..., object]:
         def __exit__(left: object, *error: object) -> object:  # noqa: N807
-            if threading.get_ident() == self._thread and self._regions:
+            if threading.get_ident() == self._thread and self._regions and _stops_gradients(left):
                 start = self._regions.pop()
                 if not self._regions:
                     self._listener.on_no_grad(start)
             return original(left, *error)
 
         return __exit__
+
+
+def _stops_gradients(region: object) -> bool:
+    """Tell torch.no_grad and torch.inference_mode from inference_mode(False)."""
+    return bool(getattr(region, "mode", True))

@@ -12,8 +12,10 @@ def fold_constants(module: fx.GraphModule) -> None:
     """Replace every operation on the module's own tensors alone by its result; changes the module in place.
 
     A result is kept where it takes no more memory than what it was computed of. The same operations run as
-    before, so no bit of a result changes. Operations that change a tensor in place are left alone.
+    before, so no bit of a result changes. A program that changes any tensor in place is left alone.
     """
+    if any(_changes_in_place(node) for node in module.graph.nodes):
+        return
     folded = 0
     for node in list(module.graph.nodes):
         if _is_whole_slice(node):
@@ -30,8 +32,9 @@ def fold_constants(module: fx.GraphModule) -> None:
             continue
         name = f"folded_{folded}"
         folded += 1
-        # Its own memory: a view would keep the whole of what it was taken from.
-        module.register_buffer(name, result.clone() if result._is_view() else result, persistent=False)
+        # Its own memory: a part would keep the whole of what it was taken from.
+        is_part = result.untyped_storage().nbytes() > _count_bytes(result)
+        module.register_buffer(name, result.clone() if is_part else result, persistent=False)
         with module.graph.inserting_before(node):
             constant = module.graph.get_attr(name)
         constant.meta = dict(node.meta)
@@ -48,9 +51,7 @@ def _is_whole_slice(node: fx.Node) -> bool:
     """Recognize x[:], which tracing leaves behind where a dimension is passed over."""
     if node.target is not torch.ops.aten.slice.Tensor or node.kwargs or len(node.args) != 4:
         return False
-    # A tensor that is changed through its slice stays as it is.
-    is_read_only = not any(_changes_in_place(user) for user in node.users)
-    return is_read_only and node.args[2] in (0, None) and node.args[3] in (None, 2**63 - 1)
+    return node.args[2] in (0, None) and node.args[3] in (None, 2**63 - 1)
 
 
 def _is_constant(node: fx.Node, module: fx.GraphModule) -> bool:
@@ -61,8 +62,7 @@ def _is_constant(node: fx.Node, module: fx.GraphModule) -> bool:
         bool(inputs)
         and bool(node.users)
         and all(source.op == "get_attr" for source in inputs)
-        and not node.target._schema.is_mutable
-        and not any(_changes_in_place(user) for source in inputs for user in source.users)
+        and torch.Tag.nondeterministic_seeded not in node.target.tags
     )
 
 

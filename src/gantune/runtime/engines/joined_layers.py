@@ -59,7 +59,7 @@ def _find_projection(layer: fx.Node) -> tuple[fx.Node, tuple[Argument, ...]]:
         return projection, (weight, bias, clamp, None)
     other = user.args[1] if user.args[0] is projection else user.args[0]
     # A number may be added too, or the projection to itself.
-    if not isinstance(other, fx.Node) or other is projection:
+    if not isinstance(other, fx.Node) or other is projection or other.meta.get("dtype") != torch.float32:
         return projection, (weight, bias, clamp, None)
     return user, (weight, bias, clamp, other)
 

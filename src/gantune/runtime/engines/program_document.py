@@ -8,6 +8,7 @@ metadata, guards) may say anything.
 
 import re
 from collections.abc import Iterator
+from keyword import iskeyword
 from typing import TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -42,7 +43,7 @@ def _check_operation(node: dict[str, Json]) -> Iterator[str]:
         return
     for argument in map(as_table, as_list(node["inputs"])):
         name = str(argument["name"])
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name) or iskeyword(name) or (not name and argument.get("kind", 1) != 1):
             yield f"its graph has the argument {name[:80]!r}"
         is_text = not {"as_string", "as_strings"}.isdisjoint(as_table(argument["arg"]))
         if is_text and found[1] == "aten" and name not in _WORDS:

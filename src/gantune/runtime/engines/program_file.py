@@ -21,6 +21,8 @@ from gantune.runtime.engines.program_graph import DTYPES, build_graph
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+# The version of torch.export's document that is read, which numbers dtypes and kinds.
+_SCHEMA = 8
 _DOCUMENT = "models/model.json"
 _SAMPLES = "data/sample_inputs/model.pt"
 _TENSORS = {"data/weights/": r"weight_\d+", "data/constants/": r"tensor_\d+"}
@@ -59,7 +61,7 @@ def open_program(path: Path, *, device: torch.device | None = None) -> fx.GraphM
             archive = _Archive(path, members)
             return build_graph(archive.document, archive.read_tensor, device=device or torch.device("cpu"))
     except _DAMAGE as error:
-        raise CheckpointError(f"torch refuses {path}: {first_line(error)}") from error
+        raise CheckpointError(f"{path} cannot be read as a program: {first_line(error)}") from error
 
 
 def save_program(program: "ExportedProgram", path: Path) -> None:
@@ -83,6 +85,9 @@ class _Archive:
         for name in _CONFIGURATIONS:
             self._read_configuration(name)
         self.document: Json = json.loads(self._read(_DOCUMENT))
+        written = as_table(as_table(self.document)["schema_version"])["major"], self._read("byteorder")
+        if written != (_SCHEMA, b"little"):
+            raise ValueError(f"it is written in version {written[0]} of its format, not {_SCHEMA}")
         fault = find_fault(self.document)
         if fault is not None:
             raise _refusal(path, fault)

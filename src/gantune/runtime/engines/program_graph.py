@@ -38,9 +38,16 @@ _MEMORY_FORMATS = {
     3: torch.channels_last_3d,
     4: torch.preserve_format,
 }
-_PLAIN = frozenset(
-    {"as_int", "as_ints", "as_bool", "as_bools", "as_string", "as_strings", "as_int_lists", "as_float_lists"}
-)
+# Plain values: their type, and in how many lists they stand.
+_PLAIN: dict[str, tuple[type, int]] = {
+    "as_int": (int, 0),
+    "as_ints": (int, 1),
+    "as_int_lists": (int, 2),
+    "as_bool": (bool, 0),
+    "as_bools": (bool, 1),
+    "as_string": (str, 0),
+    "as_strings": (str, 1),
+}
 _POSITIONAL = 1
 _OWN_TENSORS = {
     "parameter": "parameter_name",
@@ -108,7 +115,12 @@ class _Builder:
                 args.append(value)
             else:
                 kwargs[str(given["name"])] = value
-        node = self._graph.call_function(_find_operation(str(stored["target"])), tuple(args), kwargs)
+        operation = _find_operation(str(stored["target"]))
+        if _changes_tensors(operation) and any(
+            isinstance(value, fx.Node) and value.op == "get_attr" for value in (*args, *kwargs.values())
+        ):
+            raise ValueError("the program changes its own tensors")
+        node = self._graph.call_function(operation, tuple(args), kwargs)
         node.meta["module"] = _innermost_module(as_table(stored.get("metadata", {})))
         outputs = [_only(as_table(output)) for output in as_list(stored["outputs"])]
         if len(outputs) == 1 and outputs[0][0] == "as_tensors":
@@ -152,7 +164,7 @@ class _Builder:
     def _argument(self, stored: dict[str, Json]) -> Argument:
         kind, value = _only(stored)
         if kind in _PLAIN:
-            return cast(Argument, value)
+            return _plain(value, *_PLAIN[kind])
         match kind:
             case "as_none":
                 return None
@@ -184,7 +196,9 @@ class _Builder:
 
     def _size(self, stored: Json) -> Argument:
         kind, value = _only(as_table(stored))
-        return self._find(str(value)) if kind == "as_name" else cast(Argument, value)
+        if kind == "as_name":
+            return self._find(str(value))
+        return _real(value) if kind == "as_float" else _plain(value, *_PLAIN[kind])
 
 
 def _innermost_module(metadata: dict[str, Json]) -> str:
@@ -204,10 +218,23 @@ def _find_operation(target: str) -> Callable[..., object]:
     return cast(Callable[..., object], getattr(module, path[1]))
 
 
+def _changes_tensors(operation: Callable[..., object]) -> bool:
+    return isinstance(operation, torch._ops.OpOverload) and bool(operation._schema.is_mutable)
+
+
 def _only(stored: dict[str, Json]) -> tuple[str, Json]:
     """Give the one kind and content of a union."""
     (pair,) = stored.items()
     return pair
+
+
+def _plain(value: Json, type_: type, depth: int) -> Argument:
+    """Return a value of the type that its kind promises: a text could name a file."""
+    if depth:
+        return [_plain(item, type_, depth - 1) for item in as_list(value)]
+    if type(value) is not type_:
+        raise TypeError(f"the program has {value!r} where {type_.__name__} belongs")
+    return cast(Argument, value)
 
 
 def _real(value: Json) -> float:
