@@ -48,10 +48,8 @@ def tune_planted(faults: list[str], saved: Path) -> list[Figure]:
     found = tune("planted", slow, catalogue, saved)
     if any(name not in known for name in found.kept):
         # The search was read back: how many workers the catalogue proposes depends on the script.
-        for remedies in ((), [known[name] for name in found.kept if name in known]):
-            record = run_trial(slow, remedies, TrialOptions()).record
-            assert record is not None
-            catalogue(record)
+        learn(slow, [], catalogue)
+        learn(slow, [known[name] for name in found.kept if name in known], catalogue)
     share = _compare_with_mended(faults, slow, [known[name] for name in found.kept])
     harmful = sorted({remedy.name for remedy in HARMFUL} & set(found.kept))
     return [
@@ -72,6 +70,13 @@ def tune_planted(faults: list[str], saved: Path) -> list[Figure]:
 
 def _names(remedies: Sequence[Remedy]) -> set[str]:
     return {remedy.name for remedy in remedies}
+
+
+def learn(command: list[str], remedies: list[Remedy], catalogue: Catalogue) -> None:
+    """Show the catalogue the script as it is with these remedies."""
+    record = run_trial(command, remedies, TrialOptions()).record
+    assert record is not None
+    catalogue(record)
 
 
 def _compare_with_mended(faults: list[str], slow: list[str], kept: list[Remedy]) -> Figure:

@@ -20,8 +20,26 @@ def rounds(n: int, **times_ms: float) -> dict[str, list[float]]:
 
 def test_nothing_stops_between_the_rungs() -> None:
     eliminate = make_eliminator({})
-    for n in set(range(1, 12)) - set(RUNGS):
-        assert eliminate(rounds(n, tuned=100, a=1, b=50, c=60, d=70)) == {}
+    for n in range(1, 12):
+        assert bool(eliminate(rounds(n, tuned=100, a=1, b=50, c=60, d=70))) is (n in RUNGS)
+
+
+def test_a_rung_halves_once_though_a_better_round_makes_calm_ones_fewer() -> None:
+    eliminate = make_eliminator({})
+    tuned = [100.0, 100, 100, 70, 70, 70, 70, 70]
+    others = {"a": 10.0, "b": 11.0, "c": 12.0, "d": 13.0}
+    stops = []
+    for n in range(1, len(tuned) + 1):
+        found = eliminate({"tuned": tuned[:n], **{name: [time] * n for name, time in others.items()}})
+        stops.append(set(found))
+    # Three calm rounds after the third, and again after the sixth, when the first three count no more.
+    assert stops == [set(), set(), {"c", "d"}, set(), set(), set(), set(), set()]
+
+
+def test_a_rung_is_not_missed_where_the_number_of_calm_rounds_jumps() -> None:
+    eliminate = make_eliminator({})
+    others = {"a": [10.0] * 4, "b": [11.0] * 4, "c": [12.0] * 4, "d": [13.0] * 4}
+    assert set(eliminate({"tuned": [100.0] * 4, **others})) == {"c", "d"}
 
 
 def test_the_slower_half_stops_and_says_how_much_slower_it_is() -> None:

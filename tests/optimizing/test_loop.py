@@ -136,6 +136,8 @@ def test_one_that_waits_is_built_only_where_the_other_cannot_be_kept(
     assert skipped.is_skipped
     assert "torch-bf16, which is inside the budget" in skipped.why
     assert "torch-fp32" not in made_up.built
+    lines = read_plan(tmp_path / "inside" / "plan.yaml").candidates
+    assert not next(line for line in lines if line.name == "torch-fp32").is_skipped
     monkeypatch.setattr(workbench, "find_image_violations", lambda *a, **k: ["too dark"])
     run_plan(network, make_plan(network, options()), tmp_path / "outside")
     assert "torch-fp32" in made_up.built

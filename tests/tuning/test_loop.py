@@ -109,6 +109,14 @@ def test_a_clear_answer_to_the_bottleneck_is_kept_before_anything_else_is_tried(
     assert next(one.round for one in found.attempts if one.name == "slow") == 2
 
 
+def test_of_two_clear_answers_the_second_waits_once(script: Script) -> None:
+    told: list[str] = []
+    faster = Remedy("faster", ("threads",), ())
+    tune_script(["train"], TuneOptions(max_rounds=2), report=told.append, catalogue=catalogue(FAST, faster))
+    # Looked at beside the other, and once more when that one is kept.
+    assert told.count("trying fast") == 2
+
+
 def test_the_catalogue_is_asked_again_for_the_faster_script(script: Script) -> None:
     def ask(seen: ScriptRecord) -> tuple[Remedy, ...]:
         return (FAST,) if seen.stage_named("plain").step_ms[0] > 60 else (FAST, LATER, UNFIT)

@@ -30,6 +30,8 @@ def export_program(
         with warnings.catch_warnings():
             # The archive takes a channels-last tensor for a part of a larger one; it is written whole.
             warnings.filterwarnings("ignore", message="No complete tensor found", category=UserWarning)
+            # torch copies its own trees of inputs, and warns of how it does.
+            warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
             save_program(program, path)
     except OSError as error:
         raise StorageError(f"{path} could not be written: {error.strerror}.") from error

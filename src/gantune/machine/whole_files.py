@@ -25,8 +25,19 @@ def write_whole(path: Path, *, is_synced: bool = False) -> Iterator[Path]:
             with partial.open("rb") as stream:
                 os.fsync(stream.fileno())
         partial.replace(path)
+        if is_synced and hasattr(os, "O_DIRECTORY"):
+            _sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the file's name is on the disk as well."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:

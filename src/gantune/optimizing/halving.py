@@ -35,6 +35,8 @@ def make_eliminator(outside: Mapping[str, str], *, is_speed_the_goal: bool = Tru
     `outside` maps candidates that cannot be kept whatever their speed to the reason; they stop after the
     first rung. Where speed is not the goal, the others are all timed to the end.
     """
+    # Which rounds are calm changes as baselines find better ones; each rung halves once all the same.
+    ahead = list(RUNGS)
 
     def eliminate(rounds_ms: Rounds) -> dict[str, str]:
         num_rounds = max(map(len, rounds_ms.values()), default=0)
@@ -43,8 +45,9 @@ def make_eliminator(outside: Mapping[str, str], *, is_speed_the_goal: bool = Tru
             reason = f"stopped after {num_rounds} rounds"
             stopped = {name: f"{reason}: {outside[name]}" for name in rounds_ms if name in outside}
         calm = find_calm_rounds(rounds_ms)
-        if not is_speed_the_goal or len(calm) not in RUNGS or num_rounds - 1 not in calm:
+        if not is_speed_the_goal or not ahead or len(calm) < ahead[0] or num_rounds - 1 not in calm:
             return stopped
+        ahead[:] = [rung for rung in RUNGS if rung > len(calm)]
         able = {
             name: sorted(rounds[index] for index in calm)
             for name, rounds in rounds_ms.items()

@@ -205,7 +205,7 @@ class _Run:
             shutil.copytree(self._bench.artifact_dir(evidence.best.name), staged)
             artifact = self._folder.adopt(staged, "artifact")
         draw_samples_sheet(evidence, out / "samples.png")
-        write_plan(out / "plan.yaml", evidence.plan)
+        write_plan(out / "plan.yaml", self._bench.replayable_plan)
         staged_page = self._folder.scratch("report.html")
         samples = make_samples(evidence)
         write_page(report, samples, staged_page)

@@ -73,6 +73,7 @@ class Workbench:
         self._cache = BuildCache()
         self._shared = SharedBuilds()
         self._builds: dict[str, BuildResult] = {}
+        self._waited: dict[str, PlannedCandidate] = {}
         self._qualities: dict[str, QualityResult] = {}
         self._timings: dict[str, Timing] = {}
         self._stopped: frozenset[str] = frozenset()
@@ -96,6 +97,12 @@ class Workbench:
     def planned(self, name: str) -> PlannedCandidate:
         """Find a candidate of the plan by its name."""
         return next(candidate for candidate in self.plan.candidates if candidate.name == name)
+
+    @property
+    def replayable_plan(self) -> Plan:
+        """Give the plan with those that this run passed over as it found them: a replay decides anew."""
+        candidates = tuple(self._waited.get(one.name, one) for one in self.plan.candidates)
+        return self.plan.model_copy(update={"candidates": candidates})
 
     def add_planned(self, tried: Iterable[PlannedCandidate]) -> None:
         """Let the plan grow by what the loop has tried, so that a replay tries it too."""
@@ -252,6 +259,7 @@ class Workbench:
 
     def _skip(self, planned: PlannedCandidate, why: str) -> None:
         """Note in the plan why a candidate was not built after all."""
+        self._waited[planned.name] = planned
         skipped = planned.model_copy(update={"is_skipped": True, "why": why})
         candidates = (skipped if one is planned else one for one in self.plan.candidates)
         self.plan = self.plan.model_copy(update={"candidates": tuple(candidates)})

@@ -139,7 +139,7 @@ def bound_by_roofline(
             gain = ExpectedGain(low=1.0, high=max(1.0, 1 / (1 - finding.share * (1 - least))))
             text = (
                 f"Dense layers reach {percent(reached)} of this machine's measured float32 speed; "
-                f"in bfloat16 it was measured to be {factor:.1f} times as fast."
+                f"in bfloat16 it was measured to be {roofline.bfloat16_speedup:.1f} times as fast."
             )
             evidence = (*finding.evidence, Evidence(text=text))
             finding = finding.model_copy(update={"expected_gain": gain, "evidence": evidence})

@@ -170,7 +170,8 @@ def _find_one(state: _State, base: Trial) -> tuple[Remedy | None, Interval | Non
     clear = [look for look in looks if look[0] >= _CLEAR_GAIN]
     chosen, gain = _confirm_best(state, clear)
     if chosen is not None:
-        state.waiting += [remedy for look in looks if (remedy := look[1]) is not chosen] + others
+        # Of the clear ones those that were not confirmed wait already, or were refused.
+        state.waiting += [look[1] for look in looks if look not in clear] + others
         return chosen, gain
     looks = [look for look in looks if look not in clear] + _look_at_each(state, base, others)
     return _confirm_best(state, looks)
