@@ -1,5 +1,6 @@
 import logging
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -43,6 +44,33 @@ def test_a_stopped_watch_ends_its_thread():
     dog.stop()
     with pytest.raises(RuntimeError, match="threads can only be started once"):
         dog.start()
+
+
+PAUSED = """
+import logging, time
+from gantune.training.watchdog import watch
+logging.basicConfig()
+with watch(rank=0, patience_s=1.0) as dog:
+    for number in range(4):
+        dog.beat("g_main")
+        print(number, flush=True)
+        time.sleep(0.5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="the system cannot stop a process")
+def test_a_process_that_was_stopped_does_not_hang():
+    child = subprocess.Popen(
+        [sys.executable, "-c", PAUSED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    child.send_signal(signal.SIGCONT)
+    _, told = child.communicate(timeout=60)
+    assert (child.returncode, told) == (0, "")
 
 
 def end_all(pid):

@@ -11,11 +11,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Silence is counted in slices, so that one in which the whole process was stopped counts once.
+_SLICES = 20
 _logger = logging.getLogger(__name__)
 
 
 class Watchdog:
-    """Report when `beat` has not been called for `patience_s` seconds, once for each silence."""
+    """Report when `beat` has not been called for `patience_s` seconds, once for each silence.
+
+    Time for which the whole process was stopped (SIGSTOP, a laptop that sleeps) is no silence.
+    """
 
     def __init__(self, *, rank: int, patience_s: float, dump_stacks: bool = True) -> None:
         self.rank = rank
@@ -42,14 +47,15 @@ class Watchdog:
         self._thread.join()
 
     def _watch(self) -> None:
-        has_reported = False
+        slices = 0
         while not self._is_over:
-            if self._progress.wait(self.patience_s):
+            if self._progress.wait(self.patience_s / _SLICES):
                 self._progress.clear()
-                has_reported = False
-            elif not has_reported:
+                slices = 0
+                continue
+            slices += 1
+            if slices == _SLICES:
                 self._report()
-                has_reported = True
 
     def _report(self) -> None:
         _logger.error(
