@@ -223,6 +223,9 @@ def _result(visit: _Visit, options: ComparisonOptions) -> SubjectResult:
         return result
     latency = summarize_durations(visit.durations_ms)
     live_bytes = visit.facts["live_bytes"]
+    load_ms, first_call_ms = visit.pooled.load_ms, visit.pooled.first_call_ms
+    assert load_ms is not None
+    assert first_call_ms is not None
     measured = Measurement(
         latency_ms=latency,
         throughput=tuple(visit.throughput),
@@ -230,8 +233,8 @@ def _result(visit: _Visit, options: ComparisonOptions) -> SubjectResult:
         peak_bytes=int(str(visit.facts["peak_bytes"])),
         live_bytes=None if live_bytes is None else int(str(live_bytes)),
         minor_faults=float(np.median(visit.faults)),
-        load_ms=visit.pooled.load_ms or 0.0,
-        first_call_ms=visit.pooled.first_call_ms or 0.0,
+        load_ms=load_ms,
+        first_call_ms=first_call_ms,
     )
     found = {name: str(visit.facts[name]) for name in ("allocator", "precision_used")}
     fallbacks = _FALLBACKS.validate_python(visit.facts["fallbacks"])

@@ -59,8 +59,8 @@ _OUTSIDE: tuple[_Outside, ...] = (
         precisions=("fp32",),
         package="",
         missing=(
-            "not available here: only plain chains of convolutions (dcgan, srvgg) lose channels one layer "
-            "at a time"
+            f"not available here: only plain chains of convolutions ({', '.join(CHAINS)}) lose channels one "
+            "layer at a time"
         ),
         found="",
     ),

@@ -81,13 +81,21 @@ SKIP_RULES: tuple[SkipRule, ...] = (
         ),
     ),
     SkipRule(
+        "no integer transposed convolution",
+        lambda offer, branch, situation: (
+            offer.precision == "int8" and offer.engine == "onnxruntime" and situation.family == "dcgan"
+        ),
+        lambda offer, branch, situation: (
+            "ONNX Runtime has no integer transposed convolution, and this network is made of them"
+        ),
+    ),
+    SkipRule(
         "another engine runs the same integers",
         lambda offer, branch, situation: (
             offer.engine == "onnxruntime"
             and offer.precision == "int8"
             and branch.name == "utmost-speed"
             and "openvino" in situation.engines
-            and situation.family != "dcgan"
         ),
         lambda offer, branch, situation: (
             "OpenVINO, which is installed, runs the same integers and fuses more around them; --target "
@@ -139,15 +147,6 @@ SKIP_RULES: tuple[SkipRule, ...] = (
         lambda offer, branch, situation: (
             f"the budget asks for {situation.budget.min_psnr_db:g} dB; 8-bit values give at most about "
             f"{_MOST_INTEGER_DB:g}"
-        ),
-    ),
-    SkipRule(
-        "no integer transposed convolution",
-        lambda offer, branch, situation: (
-            offer.precision == "int8" and offer.engine == "onnxruntime" and situation.family == "dcgan"
-        ),
-        lambda offer, branch, situation: (
-            "ONNX Runtime has no integer transposed convolution, and this network is made of them"
         ),
     ),
 )

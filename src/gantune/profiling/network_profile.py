@@ -131,16 +131,15 @@ def bound_by_roofline(
     reached = (
         sum(layer.time_ms * (layer.roofline_share or 0.0) for layer in dense) / dense_ms if dense else 0.0
     )
-    factor = max(1.0, roofline.bfloat16_speedup)
+    factor = max(1.0, roofline.bfloat16_speedup or 1.0)
     bounded = []
     for finding in findings:
         if finding.kind == "dominant_operator" and finding.share and dense:
             least = min(1.0, reached / factor)
             gain = ExpectedGain(low=1.0, high=max(1.0, 1 / (1 - finding.share * (1 - least))))
-            text = (
-                f"Dense layers reach {percent(reached)} of this machine's measured float32 speed; "
-                f"in bfloat16 it was measured to be {roofline.bfloat16_speedup:.1f} times as fast."
-            )
+            text = f"Dense layers reach {percent(reached)} of this machine's measured float32 speed."
+            if roofline.bfloat16_speedup is not None:
+                text += f" In bfloat16 it was measured to be {roofline.bfloat16_speedup:.1f} times as fast."
             evidence = (*finding.evidence, Evidence(text=text))
             finding = finding.model_copy(update={"expected_gain": gain, "evidence": evidence})
         bounded.append(finding)

@@ -141,11 +141,12 @@ class LayerProfile(_Record):
 class Roofline(_Record):
     """What this machine was measured to reach: convolutions in GFLOP/s and copies in GB/s.
 
-    `bfloat16_speedup` is how many times as fast the same convolutions are in bfloat16.
+    `bfloat16_speedup` is how many times as fast the same convolutions are in bfloat16; None where it was not
+    measured.
     """
 
     convolution_gflops: float
-    bfloat16_speedup: float = 1.0
+    bfloat16_speedup: float | None = None
     copy_gb_s: float
     threads: int
 

@@ -36,7 +36,7 @@ def prune(network: NetworkT, share: float = DEFAULT_SHARE) -> NetworkT:
         if kept is not None:
             weight = weight.index_select(1 - out_axis, kept)
         if name != links[-1][0]:
-            kept = _choose_channels(weight, out_axis, state, follower, share)
+            kept = _choose_channels(weight, out_axis, network.get_submodule(follower), share)
             weight = weight.index_select(out_axis, kept)
             for key in (f"{name}.bias", *(f"{follower}.{part}" for part in _PER_CHANNEL)):
                 if key in state and state[key].dim() == 1 and len(state[key]) > 1:
@@ -52,15 +52,12 @@ def count_kept(width: int, share: float) -> int:
     return max(1, width - int(width * share))
 
 
-def _choose_channels(
-    weight: Tensor, out_axis: int, state: dict[str, Tensor], follower: str, share: float
-) -> Tensor:
+def _choose_channels(weight: Tensor, out_axis: int, follower: nn.Module, share: float) -> Tensor:
     """Choose the channels to keep, in their order."""
     sizes = weight.abs().transpose(0, out_axis).flatten(1).sum(1)
-    if f"{follower}.running_var" in state:
-        sizes = sizes * (state[f"{follower}.running_var"] + 1e-5).rsqrt()
-        scale = state.get(f"{follower}.weight")
-        sizes = sizes if scale is None else sizes * scale.abs()
+    if isinstance(follower, nn.BatchNorm2d) and follower.running_var is not None:
+        sizes = sizes * (follower.running_var + follower.eps).rsqrt()
+        sizes = sizes if follower.weight is None else sizes * follower.weight.detach().abs()
     return torch.sort(sizes.topk(count_kept(len(sizes), share)).indices).values
 
 

@@ -35,7 +35,7 @@ class TuneOptions:
 
     goal: float | None = None
     num_pairs: int = 3
-    num_seeds: int = 3
+    num_seeds: int = 4
     max_rounds: int = 8
     trial: TrialOptions = field(default_factory=TrialOptions)
 

@@ -123,16 +123,16 @@ def call_layers(shape: tuple[int, ...], products: str) -> Iterator[Tensor]:
         for w, s in ((weight, None), (phases, SMOOTH))
     )
     plain = torch.ops.gantune.styled_convolution_packed
-    yield plain(x, packed, K, *ends, 1, None, 2.0, products)
-    yield plain(x, packed_up, 4 * K, *ends_up, 1, SMOOTH, None, products)
+    yield plain(x, packed, K, ends, 1, None, 2.0, products)
+    yield plain(x, packed_up, 4 * K, ends_up, 1, SMOOTH, None, products)
     yield styled.project_pixels(x, normal(N, 3, C), normal(3))
     second = copy_guarded(pack_for(torch.randn(C, K, 3, 3), smooth=None, products=products))  # type: ignore[arg-type]
-    first_ends = (packed_up, 4 * K, *ends_up, SMOOTH, None)
-    second_ends = (normal(N, K), normal(N, C), normal(N, 1, 2 * H, 2 * W), normal(C), normal(C), None)
+    first = (packed_up, 4 * K, ends_up, SMOOTH, None)
+    ends = [normal(N, K), normal(N, C), normal(N, 1, 2 * H, 2 * W), normal(C), normal(C)]
     rgb = (normal(N, 3, C), normal(3), None, normal(N, 3, 2 * H, 2 * W))
     join = torch.ops.gantune.styled_block
-    yield join(x, *first_ends, second, C, *second_ends, products, None, None, None, None)
-    yield join(x, *first_ends, second, C, *second_ends, products, *rgb)
+    yield join(x, *first, second, C, ends, None, products, None, None, None, None)
+    yield join(x, *first, second, C, ends, None, products, *rgb)
 
 
 def copy_guarded(tensor: Tensor) -> Tensor:

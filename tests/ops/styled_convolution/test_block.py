@@ -53,11 +53,11 @@ class Case:
             pack_for(self.weights[0], smooth=SMOOTH, products=products),  # type: ignore[arg-type]
             pack_for(self.weights[1], smooth=None, products=products),  # type: ignore[arg-type]
         )
-        first, second = list(self.first.values()), list(self.second.values())
+        first, second = list(self.first.values()), list(self.second.values())  # the clamp comes last
         result: Tensor = torch.ops.gantune.styled_block(
             self.x,
-            *(packed[0], self.weights[0].shape[0], *first[:-1], SMOOTH, first[-1]),
-            *(packed[1], self.weights[1].shape[0], *second),
+            *(packed[0], self.weights[0].shape[0], first[:-1], SMOOTH, first[-1]),
+            *(packed[1], self.weights[1].shape[0], second[:-1], second[-1]),
             products,
             *((*self.rgb, 2.0) if projects else (None, None, None)),
             image,

@@ -129,7 +129,7 @@ def test_other_types_and_shapes_are_refused() -> None:
 
 def test_the_operator_satisfies_torch() -> None:
     x, weight, _ = draw((2, 8, 8, 6, 6), up=False)
-    arguments = (x, weight, None, None, None, None, None, 1, None, None, "fp32")
+    arguments = (x, weight, StyledOptions().around, 1, None, None, "fp32")
     torch.library.opcheck(
         torch.ops.gantune.styled_convolution.default, arguments, test_utils="test_faketensor"
     )
@@ -158,8 +158,7 @@ def test_a_packed_weight_gives_what_the_plain_one_gives() -> None:
         options = StyledOptions(**steps)  # type: ignore[arg-type]
         packed = pack_for(weight, smooth=options.smooth, products="fp32")
         found = torch.ops.gantune.styled_convolution_packed(
-            x, packed, weight.shape[0], options.scale_in, options.scale_out, options.noise, options.bias,
-            options.slope, options.padding, options.smooth, options.clamp, "fp32",
+            x, packed, weight.shape[0], options.around, options.padding, options.smooth, options.clamp, "fp32"
         )  # fmt: skip
         assert torch.equal(found, styled_convolution(x, weight, options))
 
@@ -169,7 +168,7 @@ def test_a_weight_packed_for_other_registers_is_refused() -> None:
     packed = pack_weight(weight, FORMS["fp32"][0], lanes=64)
     with pytest.raises(UnsupportedError, match="packed for registers of 64 floats"):
         torch.ops.gantune.styled_convolution_packed(
-            x, packed, 8, None, None, None, None, None, 1, None, None, "fp32"
+            x, packed, 8, StyledOptions().around, 1, None, None, "fp32"
         )
 
 

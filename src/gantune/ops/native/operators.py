@@ -5,8 +5,12 @@ second); a program in use compiles nothing.
 """
 
 from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 import torch
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 _LIBRARY = torch.library.Library("gantune", "FRAGMENT")  # type: ignore[no-untyped-call]
 
@@ -20,7 +24,7 @@ class Operator:
         _LIBRARY.define(name + schema, tags=(torch.Tag.pt2_compliant_tag,))  # type: ignore[no-untyped-call]
         _LIBRARY.impl(name, run, "CPU")  # type: ignore[no-untyped-call]
 
-    def register_fake(self, describe: Callable[..., object]) -> Callable[..., object]:
+    def register_fake(self, describe: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         """Take the function that returns tensors of the result's sizes, whatever they hold."""
         torch.library.register_fake(self._name, describe, lib=_LIBRARY)
         return describe

@@ -51,11 +51,7 @@ def styled_convolution(x: Tensor, weight: Tensor, options: StyledOptions) -> Ten
     result = torch.ops.gantune.styled_convolution(
         x,
         weight,
-        options.scale_in,
-        options.scale_out,
-        options.noise,
-        options.bias,
-        options.slope,
+        options.around,
         options.padding,
         options.smooth,
         options.clamp,

@@ -5,6 +5,7 @@ in memory as a whole; nor is the second's result where only its projection is wa
 two largest tensors of the network.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -16,9 +17,7 @@ from gantune.ops.native.operators import native_operator
 from gantune.ops.native.result_arena import empty_channels_last
 from gantune.ops.native.structures import ProjectionRequest, WinogradRequest, address
 from gantune.ops.styled_convolution import upsampling
-from gantune.ops.styled_convolution.forms import Form
-from gantune.ops.styled_convolution.native import check_packed, form_of
-from gantune.ops.styled_convolution.upsampling import After
+from gantune.ops.styled_convolution.layer import Layer, address_of_sample, make_layer
 
 # The first layer's rows of a band take this at most.
 BAND_BYTES = 8 << 20
@@ -29,34 +28,11 @@ _TILE_ROWS = 4
 
 
 @dataclass(frozen=True)
-class _Layer:
-    """One layer's packed weight and what is done around the convolution, ready for the kernels."""
-
-    packed: Tensor
-    K: int
-    form: Form
-    styles: Tensor | None
-    scale: Tensor | None
-    noise: Tensor | None
-    bias: Tensor | None
-    slope: Tensor | None
-    clamp: float | None
-
-    def after(self, n: int) -> After:
-        """Describe the end of the layer for sample `n`."""
-        return {
-            "scale_out": _of_sample(self.scale, n),
-            "bias": address(self.bias),
-            "slope": address(self.slope),
-            "noise": _of_sample(self.noise, n),
-            "noise_stride": 0,
-            "clamp": inf if self.clamp is None else self.clamp,
-        }
-
-
-@dataclass(frozen=True)
 class _Projection:
-    """The projection of the second layer's result, and the image that is added to it."""
+    """The projection of the second layer's result, and the image that is added to it.
+
+    `weight` is [N, O, K] for K channels of the layer, `bias` [O], `image` [N, O, 2H, 2W].
+    """
 
     weight: Tensor
     bias: Tensor
@@ -69,20 +45,12 @@ def _run(
     x: Tensor,
     packed: Tensor,
     rows: int,
-    scale_in: Tensor | None,
-    scale_out: Tensor | None,
-    noise: Tensor | None,
-    bias: Tensor | None,
-    slope: Tensor | None,
-    smooth: list[float],
+    around: Sequence[Tensor | None],
+    smooth: Sequence[float],
     clamp: float | None,
     second_packed: Tensor,
     second_rows: int,
-    second_scale_in: Tensor | None,
-    second_scale_out: Tensor | None,
-    second_noise: Tensor | None,
-    second_bias: Tensor | None,
-    second_slope: Tensor | None,
+    second_around: Sequence[Tensor | None],
     second_clamp: float | None,
     products: str,
     projection: Tensor | None,
@@ -90,64 +58,36 @@ def _run(
     projection_clamp: float | None,
     image: Tensor | None,
 ) -> Tensor:
-    first = _Layer(
-        packed=packed,
-        K=rows // 4,
-        form=form_of(products, smooth),
-        styles=_dense(scale_in),
-        scale=_dense(scale_out),
-        noise=_dense(noise),
-        bias=_dense(bias),
-        slope=_dense(slope),
-        clamp=clamp,
-    )
-    second = _Layer(
-        packed=second_packed,
-        K=second_rows,
-        form=form_of(products, None),
-        styles=_dense(second_scale_in),
-        scale=_dense(second_scale_out),
-        noise=_dense(second_noise),
-        bias=_dense(second_bias),
-        slope=_dense(second_slope),
-        clamp=second_clamp,
-    )
-    for layer in (first, second):
-        check_packed(layer.packed, layer.form)
+    first = make_layer(packed, rows, around, smooth, clamp, products)
+    second = make_layer(second_packed, second_rows, second_around, None, second_clamp, products)
     x = x.contiguous(memory_format=torch.channels_last)
     if projection is None:
         y = empty_channels_last((x.shape[0], second.K, 2 * x.shape[2], 2 * x.shape[3]), x.dtype)
-        _Block(x, y, first, second, tuple(smooth), None).run()
+        _Block(x, y, first, second, smooth, None).run()
         return y
     assert projection_bias is not None
     y = torch.empty((x.shape[0], projection.shape[1], 2 * x.shape[2], 2 * x.shape[3]), dtype=x.dtype)
     # The kernel adds an image of the result's shape; another is spread over the result in the end.
-    added = _dense(image) if image is not None and image.shape == y.shape else None
+    added = image.contiguous() if image is not None and image.shape == y.shape else None
     end = _Projection(projection.contiguous(), projection_bias.contiguous(), projection_clamp, added)
-    _Block(x, y, first, second, tuple(smooth), end).run()
+    _Block(x, y, first, second, smooth, end).run()
     return y if image is None or added is not None else y + image
 
 
 class _Block:
-    """Fill `y`, [N, K, 2H, 2W] channels-last or, projected, [N, O, 2H, 2W] planar."""
+    """Fill `y`, [N, K, 2H, 2W] channels-last or, projected, [N, O, 2H, 2W] planar, from `x` [N, C, H, W]."""
 
     def __init__(
         self,
         x: Tensor,
         y: Tensor,
-        first: _Layer,
-        second: _Layer,
-        smooth: tuple[float, ...],
+        first: Layer,
+        second: Layer,
+        smooth: Sequence[float],
         end: _Projection | None,
     ) -> None:
-        self._x, self._y, self._first, self._second, self._smooth, self._end = (
-            x,
-            y,
-            first,
-            second,
-            smooth,
-            end,
-        )
+        self._x, self._y, self._end = x, y, end
+        self._first, self._second, self._smooth = first, second, smooth
         (H, W), dtype = x.shape[2:], x.dtype
         self._height, self._width = 2 * H, 2 * W
         tiles = BAND_BYTES // (_TILE_ROWS * self._row_bytes(first))
@@ -173,7 +113,7 @@ class _Block:
                 made = self._continue_first(n, base, made, min(end + 2, self._height))
                 self._run_second(n, base, begin, end)
 
-    def _row_bytes(self, layer: _Layer) -> int:
+    def _row_bytes(self, layer: Layer) -> int:
         return self._width * layer.K * self._x.element_size()
 
     def _hand_on(self, base: int, made: int, begin: int) -> int:
@@ -191,13 +131,10 @@ class _Block:
             upsampling.upsample_band(
                 self._x[n : n + 1],
                 self._between.data_ptr() - base * self._row_bytes(layer),
-                layer.packed,
-                layer.form,
-                None if layer.styles is None else layer.styles[n:],
+                layer,
                 self._smooth,
-                layer.after(n),
                 self._phases,
-                K=layer.K,
+                sample=n,
                 rows=(made // 2, end // 2),
             )
         return end
@@ -219,7 +156,7 @@ class _Block:
             x=self._between.data_ptr() - base * self._row_bytes(first),
             y=y,
             weight=layer.packed.data_ptr(),
-            scale_in=_of_sample(layer.styles, n),
+            scale_in=layer.scale_in(n),
             N=1,
             C=first.K,
             K=layer.K,
@@ -242,7 +179,7 @@ class _Block:
             x=self._projected.data_ptr(),
             y=self._y[n, :, first].data_ptr(),
             image=None if end.image is None else end.image[n, :, first].data_ptr(),
-            weight=_of_sample(end.weight, n),
+            weight=address_of_sample(end.weight, n),
             bias=address(end.bias),
             N=1,
             C=self._second.K,
@@ -255,34 +192,17 @@ class _Block:
         run_projection(request, num_threads=torch.get_num_threads())
 
 
-def _dense(values: Tensor | None) -> Tensor | None:
-    return None if values is None else values.contiguous()
-
-
-def _of_sample(values: Tensor | None, n: int) -> int | None:
-    """Return where sample `n` of [N or 1, …] lies."""
-    return None if values is None else values[n if values.shape[0] > 1 else 0].data_ptr()
-
-
 @_run.register_fake
 def _(
     x: Tensor,
     packed: Tensor,
     rows: int,
-    scale_in: Tensor | None,
-    scale_out: Tensor | None,
-    noise: Tensor | None,
-    bias: Tensor | None,
-    slope: Tensor | None,
-    smooth: list[float],
+    around: Sequence[Tensor | None],
+    smooth: Sequence[float],
     clamp: float | None,
     second_packed: Tensor,
     second_rows: int,
-    second_scale_in: Tensor | None,
-    second_scale_out: Tensor | None,
-    second_noise: Tensor | None,
-    second_bias: Tensor | None,
-    second_slope: Tensor | None,
+    second_around: Sequence[Tensor | None],
     second_clamp: float | None,
     products: str,
     projection: Tensor | None,

@@ -28,3 +28,8 @@ class StyledOptions:
     smooth: list[float] | None = None
     clamp: float | None = None
     products: Products = "fp32"
+
+    @property
+    def around(self) -> list[Tensor | None]:
+        """List the tensors that stand around the convolution, as the operators take them."""
+        return [self.scale_in, self.scale_out, self.noise, self.bias, self.slope]

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from gantune.ops.native.library import run_projection
+from gantune.ops.native.operators import native_operator
 from gantune.ops.native.result_arena import empty_contiguous
 from gantune.ops.native.structures import ProjectionRequest
-from gantune.ops.styled_convolution.native import LIBRARY
 
 
 def project_pixels(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None = None) -> Tensor:
@@ -26,6 +26,7 @@ def project_pixels_reference(x: Tensor, weight: Tensor, bias: Tensor, clamp: flo
     return y if clamp is None else y.clamp(-clamp, clamp)
 
 
+@native_operator("project_pixels")
 def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
     x = x.contiguous(memory_format=torch.channels_last)
     weight, bias = weight.contiguous(), bias.contiguous()
@@ -48,10 +49,6 @@ def _run(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor
     return y
 
 
-def _fake(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
+@_run.register_fake
+def _(x: Tensor, weight: Tensor, bias: Tensor, clamp: float | None) -> Tensor:
     return x.new_empty(x.shape[0], weight.shape[1], x.shape[2], x.shape[3])
-
-
-LIBRARY.define("project_pixels(Tensor x, Tensor weight, Tensor bias, float? clamp) -> Tensor")  # type: ignore[no-untyped-call]
-LIBRARY.impl("project_pixels", _run, "CPU")  # type: ignore[no-untyped-call]
-torch.library.register_fake("gantune::project_pixels", _fake, lib=LIBRARY)

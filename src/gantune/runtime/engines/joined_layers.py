@@ -24,13 +24,13 @@ def join_layers(module: fx.GraphModule) -> None:
 
 
 def _join(first: fx.Node) -> bool:
-    x, packed, rows, scale_in, scale_out, noise, bias, slope, _, smooth, clamp, products = first.args
+    x, packed, rows, around, _, smooth, clamp, products = first.args
     second = _only_user(first)
     if smooth is None or not _is_large(first) or second is None:
         return False
     if not _is_call(second, "styled_convolution_packed") or second.args[0] is not first:
         return False
-    _, second_packed, second_rows, *ends, padding, second_smooth, second_clamp, second_products = second.args
+    _, *weight_and_around, padding, second_smooth, second_clamp, second_products = second.args
     if (padding, second_smooth, second_products) != (1, None, products):
         return False
     end, projection = _find_projection(second)
@@ -38,8 +38,8 @@ def _join(first: fx.Node) -> bool:
         node = end.graph.call_function(
             torch.ops.gantune.styled_block.default,
             (
-                *(x, packed, rows, scale_in, scale_out, noise, bias, slope, smooth, clamp),
-                *(second_packed, second_rows, *ends, second_clamp, products),
+                *(x, packed, rows, around, smooth, clamp),
+                *(*weight_and_around, second_clamp, products),
                 *projection,
             ),
         )

@@ -20,12 +20,11 @@ def pack_weights(module: fx.GraphModule) -> None:
 
     packed: dict[str, Tensor] = {}
     for node in _styled_convolutions(module):
-        x, weight, *rest = node.args
+        x, weight, around, padding, smooth, clamp, products = node.args
         assert isinstance(weight, fx.Node)
-        assert (weight.op, len(rest)) == ("get_attr", 9)
+        assert weight.op == "get_attr"
         source = str(weight.target)
         plain: Tensor = attrgetter(source)(module)
-        smooth, products = rest[6], rest[8]
         # Layers that share a weight and differ in form would need it twice; none is known to.
         name = f"packed_{source.replace('.', '_')}_{products}_{smooth is not None}"
         if name not in packed:
@@ -34,7 +33,7 @@ def pack_weights(module: fx.GraphModule) -> None:
         with module.graph.inserting_before(node):
             read = module.graph.get_attr(name)
         node.target = torch.ops.gantune.styled_convolution_packed.default
-        node.args = (x, read, plain.shape[0], *rest)
+        node.args = (x, read, plain.shape[0], around, padding, smooth, clamp, products)
         del plain
         if not weight.users:
             module.graph.erase_node(weight)

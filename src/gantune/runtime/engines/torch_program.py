@@ -86,7 +86,7 @@ def read_program_precision(graph: fx.Graph) -> str:
 
 def _precision_of(node: torch.fx.Node) -> str:
     if "styled_convolution" in str(node.target):
-        # Its tensors are float32; what it multiplies in is its last argument: fp32, bf16, bf16_large.
+        # Its tensors are float32; what it multiplies in is its last argument, such as bf16_large.
         return str(node.args[-1]).partition("_")[0]
     tensor = node.args[0]
     assert isinstance(tensor, torch.fx.Node)
@@ -101,9 +101,9 @@ def _is_dense(target: str) -> bool:
 
 
 def open_session(artifact: Artifact, directory: Path, threads: int | None) -> Session:
-    """Load the artifact's program; raise CheckpointError where torch refuses it."""
+    """Load the artifact's program; raise CheckpointError where it cannot be."""
     path = directory / artifact.entry
     try:
         return _TorchSession(artifact, path, threads)
     except (RuntimeError, ValueError, KeyError, OSError) as error:
-        raise CheckpointError(f"torch refuses {path}: {first_line(error)}") from error
+        raise CheckpointError(f"{path} cannot be opened: {first_line(error)}") from error
